@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from platform import python_version
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,17 +38,26 @@ from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import Mask, masked_in
 from reconciler.model.text import several
-from reconciler.planning.draft import PlanContext, Trusted
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.make import chosen, make_plan
+from reconciler.planning.make import make_plan
 from reconciler.planning.match import Matching, match
 from reconciler.planning.notes import about_changes
-from reconciler.planning.select import Needs, needs_of, parents_to_read
+from reconciler.planning.select import (
+    Needs,
+    PlanContext,
+    Selected,
+    Trusted,
+    needs_of,
+    parents_to_read,
+    select,
+)
 from reconciler.service.access import read_organizations
 from reconciler.service.http import SecretResolver
 from reconciler.service.live import Depth, read_details, read_live
 from reconciler.service.transport import Transport, open_transport
 from reconciler.version import __version__
+
+_Decided = TypeVar("_Decided")
 
 
 def load(workspace: Workspace) -> Loaded:
@@ -232,12 +242,13 @@ class Session(Struct, frozen=True):
             return parents_to_read(kind, parents, self.loaded.desired, inventory)
 
         live = await self.read(transport, Depth(inside=inside))
-        live = await self.completed(
-            transport,
-            live,
-            lambda live: Needs.of(live, in_full) or self.needed(live, options, inventory),
-        )
-        return self.plan(live, options, inventory), live
+
+        def decided(live: Live) -> tuple[Selected, Needs]:
+            selected = self.selected(live, options, inventory)
+            return selected, needs_of(selected, in_full)
+
+        selected, live = await self._completed(transport, live, decided)
+        return self.made(selected), live
 
     async def matched(self, transport: Transport, live: Live) -> tuple[Matching, Live]:
         """Return the objects of the resources, and the live state that decides them.
@@ -246,30 +257,31 @@ class Session(Struct, frozen=True):
         that stay ambiguous are reported.
         """
 
-        def matching(live: Live) -> Matching:
-            return match(self.loaded.desired, live, policy=self.loaded.policy, kinds=all_kinds())
+        def decided(live: Live) -> tuple[Matching, Needs]:
+            policy = self.loaded.policy
+            matching = match(self.loaded.desired, live, policy=policy, kinds=all_kinds())
+            return matching, Needs.of(live, matching.undecided.keys())
 
-        live = await self.completed(
-            transport, live, lambda live: Needs.of(live, matching(live).undecided.keys())
-        )
-        matched = matching(live)
+        matched, live = await self._completed(transport, live, decided)
         for refusal in matched.unclear:
             self.runtime.listen(Noted(self.mask(refusal.message), important=True))
         return matched, live
 
-    async def completed(
-        self, transport: Transport, live: Live, needs: Callable[[Live], Needs]
-    ) -> Live:
-        """Return live state with what is needed, which may be more where an object is gone.
+    async def _completed(
+        self, transport: Transport, live: Live, decide: Callable[[Live], tuple[_Decided, Needs]]
+    ) -> tuple[_Decided, Live]:
+        """Return what live state decides, and that state with what the decision needs.
 
-        Raises ServiceError.
+        That may be more where an object is gone. Raises ServiceError.
         """
-        while wanted := needs(live):
+        while True:
+            decided, wanted = decide(live)
+            if not wanted:
+                return decided, live
             live = await self.with_integrations(transport, live, wanted.integrations)
             live = await read_details(
                 transport, live, wanted.objects, desired=self.loaded.desired, kinds=all_kinds()
             )
-        return live
 
     async def with_integrations(
         self, transport: Transport, live: Live, parent_ids: AbstractSet[str]
@@ -282,20 +294,28 @@ class Session(Struct, frozen=True):
 
         return await read_integrations(transport, live, missing, kinds=all_kinds())
 
-    def needed(self, live: Live, options: PlanOptions, inventory: Inventory | None = None) -> Needs:
-        """Return what the plan depends on and live state lacks."""
+    def selected(
+        self, live: Live, options: PlanOptions, inventory: Inventory | None = None
+    ) -> Selected:
+        """Return the objects of the resources, and what a plan is about."""
+        context = self.plan_context(options, inventory)
         desired, policy = self.loaded.desired, self.loaded.own_policy
-        context = self.plan_context(options, inventory)
-        return needs_of(chosen(desired, live, policy, all_kinds(), context=context))
+        with collector_paused():
+            return select(desired, live, policy, all_kinds(), context=context)
 
-    def plan(self, live: Live, options: PlanOptions, inventory: Inventory | None = None) -> Plan:
+    def needed(self, live: Live, options: PlanOptions) -> Needs:
+        """Return what the plan depends on and live state lacks."""
+        return needs_of(self.selected(live, options))
+
+    def made(self, selected: Selected) -> Plan:
         """Return the plan that makes live state match the configuration."""
-        context = self.plan_context(options, inventory)
         # Planning creates many values and no cycles, so collecting garbage only costs time.
         with collector_paused():
-            return make_plan(
-                self.loaded.desired, live, self.loaded.own_policy, all_kinds(), context=context
-            )
+            return make_plan(selected)
+
+    def plan(self, live: Live, options: PlanOptions, inventory: Inventory | None = None) -> Plan:
+        """Return the plan of a live state that was read."""
+        return self.made(self.selected(live, options, inventory))
 
     def plan_context(self, options: PlanOptions, inventory: Inventory | None = None) -> PlanContext:
         """Return what a plan depends on besides configuration and live state. Reads the clock."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from typing import Any, TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.kinds import behaviour_of
 from reconciler.kinds.behaviour import RuleContext
-from reconciler.model.address import Address
 from reconciler.model.field_types import canonical_text, time_text
 from reconciler.model.kind import Action, Kind
-from reconciler.model.live import Identity, Live, LiveObject
+from reconciler.model.live import LiveObject
 from reconciler.model.plan import (
     Change,
     FieldChange,
@@ -58,10 +54,10 @@ from reconciler.planning.compare import (
     stamp_of,
     update_body,
 )
+from reconciler.planning.draft import Draft
 from reconciler.planning.integrations import resolved
 from reconciler.planning.inventory import Declared
 from reconciler.planning.match import Match, Matching
-from reconciler.planning.places import Known
 
 _MOST_RUNS = 10
 _LONGEST_STATUS = 40
@@ -73,88 +69,43 @@ _REASON_OF = {
 }
 
 
-# With a dict, since cached properties need one.
-class ChangeContext(Struct, frozen=True, dict=True):
-    """The input of every decision besides the resource itself.
-
-    `rotate` are the resources whose secrets are sent again.
-    """
-
-    matching: Matching
-    known: Known
-    rotate: Container[Address]
-    environment: str
-
-    @property
-    def live(self) -> Live:
-        """The live state."""
-        return self.matching.live
-
-    @cached_property
-    def _children(self) -> Mapping[Identity, Sequence[LiveObject]]:
-        children: dict[Identity, list[LiveObject]] = defaultdict(list)
-        for child in self.live.by_identity.values():
-            parent_kind = self.matching.kinds[child.kind].parent
-            if parent_kind is not None and child.parent_id is not None:
-                children[parent_kind, child.parent_id].append(child)
-        return children
-
-    def children(self, parent: LiveObject) -> Sequence[LiveObject]:
-        """Return the live children of an object, managed or not."""
-        children = self._children.get(parent.identity, ())
-        return sorted(children, key=lambda child: (child.name, child.id))
-
-    def declared(self, match: Match, live: LiveObject | None) -> Declared:
-        """Return how the object of a resource was applied."""
-        return self.matching.declared(match.resource, live)
-
-    def applied(self, match: Match, live: LiveObject) -> Declared:
-        """Return how an object was applied, with ids in place of names."""
-        declared = self.declared(match, live)
-        if not self.live.integrations or declared.applied is None:
-            return declared
-        former = replace(match, parent_id=live.parent_id)
-        return replace(declared, applied=resolved(former, declared.applied, self.live))
-
-    def parent_name(self, match: Match, parent_id: str | None) -> str | None:
-        """Return the name of a parent: the live one, or the declared one if it does not exist."""
-        kind, ref = match.kind, match.resource.parent
-        if kind.parent is None or parent_id is not None:
-            return self.matching.parent_name(kind.name, parent_id)
-        if ref is None or ref.key is None:
-            return ref.name if ref is not None else None
-        parent = self.matching.resources.get(Address(kind.parent, ref.key))
-        return parent.resource.name if parent is not None else None
-
-
 ChangesAndNotes: TypeAlias = tuple[tuple[Change, ...], tuple[Note, ...]]
 
 
-def resource_changes(match: Match, context: ChangeContext) -> ChangesAndNotes:
+def resource_changes(match: Match, draft: Draft) -> ChangesAndNotes:
     """Return every change of one resource, with notes for the reader of the plan."""
     if match.live is None:
         absent = match.resource.state is State.ABSENT
-        return (_unchanged(match, context) if absent else _creation(match, context),), ()
+        return (_unchanged(match, draft) if absent else _creation(match, draft),), ()
     if match.resource.state is State.ABSENT:
-        return (deletion_of(match, match.live, Reason.STATE_ABSENT, context),), ()
-    return _changes_of_pair(match, match.live, context)
+        return (deletion_of(match, match.live, Reason.STATE_ABSENT, draft),), ()
+    return _changes_of_pair(match, match.live, draft)
 
 
-def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> ChangesAndNotes:
+def _changes_of_pair(match: Match, live: LiveObject, draft: Draft) -> ChangesAndNotes:
     kind, resource = match.kind, match.resource
-    declared = context.applied(match, live)
-    rotate = resource.address in context.rotate
+    declared = _applied(match, live, draft.matching)
+    rotate = resource.address in draft.selected.rotated
     was = declared.applied
     is_same = was is None or was is resource or was == resource
     is_literal = is_same and is_identical(kind, resource.spec, live.body)
     if is_literal and not (rotate or match.moved or declared.resend):
-        return (_unchanged(match, context),), ()
+        return (_unchanged(match, draft),), ()
     differs = difference(kind, resource, live, declared)
     notes = tuple(_no_longer_managed(match, live, was, differs)) if was is not None else ()
-    reasons = tuple(_reasons_to_replace(match, differs, context))
+    reasons = tuple(_reasons_to_replace(match, differs, draft))
     if reasons:
-        return (_replacement(match, live, differs, reasons, context),), notes
-    return (*_updates(match, live, differs, context),) or (_unchanged(match, context),), notes
+        return (_replacement(match, live, differs, reasons, draft),), notes
+    return (*_updates(match, live, differs, draft),) or (_unchanged(match, draft),), notes
+
+
+def _applied(match: Match, live: LiveObject, matching: Matching) -> Declared:
+    """Return how an object was applied, with ids in place of the names of integrations."""
+    declared = matching.declared(match.resource, live)
+    if not matching.live.integrations or declared.applied is None:
+        return declared
+    former = replace(match, parent_id=live.parent_id)
+    return replace(declared, applied=resolved(former, declared.applied, matching.live))
 
 
 def _no_longer_managed(
@@ -187,33 +138,31 @@ def _with_keys_of(applied: JSON, live: JSON) -> JSON:
     return None if live is MISSING or isinstance(live, Mapping) else live
 
 
-def _updates(
-    match: Match, live: LiveObject, differs: Difference, context: ChangeContext
-) -> Iterator[Change]:
+def _updates(match: Match, live: LiveObject, differs: Difference, draft: Draft) -> Iterator[Change]:
     """Yield the changes in place."""
-    secrets = _secrets(match, differs.changes, context)
+    secrets = _secrets(match, differs.changes, draft)
     if differs.changes or any(note.use.sent for note in secrets):
-        yield _update(match, live, differs, secrets, context)
+        yield _update(match, live, differs, secrets, draft)
     for change in differs.toggles:
-        yield _toggle(match, live, change, context)
+        yield _toggle(match, live, change, draft)
 
 
 def _secrets(
     match: Match,
     changes: Sequence[FieldChange],
-    context: ChangeContext,
+    draft: Draft,
     always: SecretUse | None = None,
 ) -> tuple[SecretNote, ...]:
     address, live = match.resource.address, match.live
-    if always is None and address in context.rotate:
+    if always is None and address in draft.selected.rotated:
         always = SecretUse.ROTATE
-    declared = context.declared(match, live)
+    declared = draft.matching.declared(match.resource, live)
     return secret_notes(
         match.kind, match.resource, changes, declared=declared, always=always, live=live
     )
 
 
-def _unchanged(match: Match, context: ChangeContext) -> Change:
+def _unchanged(match: Match, draft: Draft) -> Change:
     live = match.live
     parent_id = live.parent_id if live is not None else match.parent_id
     return Change(
@@ -223,7 +172,7 @@ def _unchanged(match: Match, context: ChangeContext) -> Change:
         live_id=live.id if live is not None else None,
         parent=match.resource.parent,
         parent_id=parent_id,
-        parent_name=context.parent_name(match, parent_id),
+        parent_name=draft.matching.parent_of(match, parent_id),
     )
 
 
@@ -231,7 +180,7 @@ def _change(
     match: Match,
     action: Action,
     fields: tuple[FieldChange, ...],
-    context: ChangeContext,
+    draft: Draft,
     **parts: Any,
 ) -> Change:
     """Return a change of some fields, with its consequences, worst first."""
@@ -239,9 +188,9 @@ def _change(
     live = match.live
     runs = latest_runs(match.kind, live.body) if live is not None else ()
     parts |= {"action": action, "fields": written, "runs": runs, "at": match.resource.mark}
-    change = replace(_unchanged(match, context), **parts)
-    applied = context.declared(match, live).applied
-    reach, new = context.known.reached(change, match, applied)
+    change = replace(_unchanged(match, draft), **parts)
+    applied = draft.matching.declared(match.resource, live).applied
+    reach, new = draft.known.reached(change, match, applied)
     change = replace(change, reach=reach, new=new)
     deleted = live if action is Action.DELETE else None
     rule_context = RuleContext(
@@ -249,10 +198,10 @@ def _change(
         kind=match.kind,
         desired=match.resource if deleted is None else None,
         live=live,
-        now=context.known.now,
-        dialect=context.live.dialect,
-        children=context.children(deleted) if deleted is not None else (),
-        environment=context.environment,
+        now=draft.known.now,
+        dialect=draft.matching.live.dialect,
+        children=draft.matching.children(deleted) if deleted is not None else (),
+        environment=draft.selected.desired.environment,
     )
     items = fields if action is Action.REPLACE else ()
     toggled = (act for item in items for act in match.kind.toggled_to(item.path, item.after))
@@ -301,7 +250,7 @@ def _as_written(
     )
 
 
-def _creation(match: Match, context: ChangeContext) -> Change:
+def _creation(match: Match, draft: Draft) -> Change:
     fields = tuple(
         _secret_change(leaf.path)
         if leaf.field.secret
@@ -309,17 +258,17 @@ def _creation(match: Match, context: ChangeContext) -> Change:
         for leaf in field_leaves(match.kind.fields, match.resource.spec, live=False)
         if leaf.value is not None
     )
-    sent = _sent_by_create(match, context)
-    return _change(match, Action.CREATE, fields, context, reasons=(Reason.NOT_LIVE,), **sent)
+    sent = _sent_by_create(match, draft)
+    return _change(match, Action.CREATE, fields, draft, reasons=(Reason.NOT_LIVE,), **sent)
 
 
-def _sent_by_create(match: Match, context: ChangeContext) -> dict[str, Any]:
+def _sent_by_create(match: Match, draft: Draft) -> dict[str, Any]:
     """Return the parts of a change that creates the object: its bodies and secrets."""
-    kind, resource, dialect = match.kind, match.resource, context.live.dialect
+    kind, resource, dialect = match.kind, match.resource, draft.matching.live.dialect
     return {
         "body": create_body(kind, resource, dialect),
         "after_create": create_body(kind, resource, dialect, after=True) or None,
-        "secrets": _secrets(match, (), context, always=SecretUse.CREATE),
+        "secrets": _secrets(match, (), draft, always=SecretUse.CREATE),
     }
 
 
@@ -332,9 +281,9 @@ def _update(
     live: LiveObject,
     differs: Difference,
     secrets: tuple[SecretNote, ...],
-    context: ChangeContext,
+    draft: Draft,
 ) -> Change:
-    kind, resource, dialect = match.kind, match.resource, context.live.dialect
+    kind, resource, dialect = match.kind, match.resource, draft.matching.live.dialect
     changes = differs.changes
     sent = {note.path: note.ref for note in secrets if note.use.sent}
     body = update_body(kind, resource, live, changes=changes, secrets=sent, dialect=dialect)
@@ -342,7 +291,7 @@ def _update(
         match,
         Action.UPDATE,
         (*changes, *map(_secret_change, sent)),
-        context,
+        draft,
         body=body,
         secrets=secrets,
         reasons=_reasons(changes, secrets),
@@ -372,59 +321,42 @@ def _toggle(
     match: Match,
     live: LiveObject,
     change: FieldChange,
-    context: ChangeContext,
+    draft: Draft,
 ) -> Change:
     (action,) = match.kind.toggled_to(change.path, change.after)
     seen = _seen(match.kind, live, [change.path])
-    return _change(match, action, (change,), context, reasons=_reasons([change]), seen=seen)
+    return _change(match, action, (change,), draft, reasons=_reasons([change]), seen=seen)
 
 
-def _reasons_to_replace(
-    match: Match, differs: Difference, context: ChangeContext
-) -> Iterator[Reason]:
+def _reasons_to_replace(match: Match, differs: Difference, draft: Draft) -> Iterator[Reason]:
     if match.moved:
         yield Reason.MOVED
     # What is inside the body of a variant changes in place.
     paths = [change.path for change in differs.changes if len(change.path) < 3]
     changed = [match.kind.field_at(path, {}) for path in paths]
-    if any(item is not None and item.is_fixed(context.live.dialect) for item in changed):
+    if any(item is not None and item.is_fixed(draft.matching.live.dialect) for item in changed):
         yield Reason.FIXED_FIELD
 
 
 def _replacement(
-    match: Match,
-    live: LiveObject,
-    differs: Difference,
-    reasons: tuple[Reason, ...],
-    context: ChangeContext,
+    match: Match, live: LiveObject, differs: Difference, reasons: tuple[Reason, ...], draft: Draft
 ) -> Change:
     match = replace(match, resource=_keeping(match, live, differs))
-    declared = context.applied(match, live)
+    declared = _applied(match, live, draft.matching)
     differs = difference(match.kind, match.resource, live, declared)
-    fields = (*differs.changes, *differs.toggles)
-    parts = {"reasons": reasons, **_sent_by_create(match, context)}
-    return _replaced(match, live, fields, context, **parts)
-
-
-def _replaced(
-    match: Match,
-    live: LiveObject,
-    fields: Iterable[FieldChange],
-    context: ChangeContext,
-    **parts: Any,
-) -> Change:
     parent_id = match.parent_id if match.moved else live.parent_id
     return _change(
         match,
         Action.REPLACE,
-        (*_move(match, live), *fields),
-        context,
+        (*_move(match, live), *differs.changes, *differs.toggles),
+        draft,
         parent_id=parent_id,
-        parent_name=context.parent_name(match, parent_id),
+        parent_name=draft.matching.parent_of(match, parent_id),
         old_parent_id=live.parent_id,
-        old_parent_name=context.parent_name(match, live.parent_id),
+        old_parent_name=draft.matching.parent_of(match, live.parent_id),
+        reasons=reasons,
         seen=seen_of_object(match.kind, live, match.resource.lifecycle),
-        **parts,
+        **_sent_by_create(match, draft),
     )
 
 
@@ -467,7 +399,7 @@ def _keeping(match: Match, live: LiveObject, differs: Difference) -> Resource:
     return replace(resource, spec=spec, lifecycle=replace(lifecycle, ignore_changes=()))
 
 
-def deletion_of(match: Match, live: LiveObject, reason: Reason, context: ChangeContext) -> Change:
+def deletion_of(match: Match, live: LiveObject, reason: Reason, draft: Draft) -> Change:
     """Return the deletion of a live object, with every value that goes."""
     fields = tuple(
         FieldChange(leaf.path, display_value(leaf.field, leaf.value), MISSING)
@@ -478,11 +410,11 @@ def deletion_of(match: Match, live: LiveObject, reason: Reason, context: ChangeC
         match,
         Action.DELETE,
         fields,
-        context,
+        draft,
         name=live.name,
         reasons=(reason,),
         seen=seen_of_object(match.kind, live, match.resource.lifecycle),
-        inside=tuple(sorted(child.id for child in context.children(live))),
+        inside=tuple(sorted(child.id for child in draft.matching.children(live))),
     )
 
 

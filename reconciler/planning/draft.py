@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import datetime
 from functools import cached_property
 
 from msgspec import Struct, field
@@ -15,48 +14,13 @@ from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.live import LiveObject
-from reconciler.model.plan import Change, Reason, Refusal
-from reconciler.model.policy import PlanOptions, Policy
+from reconciler.model.plan import Change, Reason
+from reconciler.model.policy import Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import Path
-from reconciler.planning.inventory import Inventory
 from reconciler.planning.match import Match, Matching
 from reconciler.planning.places import Known
-from reconciler.planning.select import PrunedObject
-
-
-class Trusted(Struct, frozen=True):
-    """The policy that applies to a plan: that of the files with the stricter one that is trusted.
-
-    `hint` says how to let that of the files apply. `others` are violations that are known already.
-    """
-
-    policy: Policy
-    hint: str = ""
-    others: tuple[Refusal, ...] = ()
-
-
-class PlanContext(Struct, frozen=True):
-    """What a plan depends on besides configuration, live state and policy.
-
-    `now` is when live state was read: rules such as "end_at has passed" need it. `no_inventory`
-    says why nothing is known of what was applied, if it is not. `head` is the commit of the
-    configuration and `head_ref` its branch, if known; `uncommitted` says whether its files differ
-    from it. `declared` are the resources of all environments, and `has_environments` says whether
-    there are several. `trusted` judges the plan, too.
-    """
-
-    now: datetime
-    tool_version: str
-    inventory: Inventory | None = None
-    no_inventory: str = "first apply, or refs/reconciler/* not fetched"
-    options: PlanOptions = field(default_factory=PlanOptions)
-    head: str | None = None
-    head_ref: str | None = None
-    uncommitted: bool = False
-    declared: AbstractSet[Address] = frozenset()
-    has_environments: bool = False
-    trusted: Trusted | None = None
+from reconciler.planning.select import PlanContext, Selected
 
 
 class Synonyms(Struct, frozen=True):
@@ -91,23 +55,32 @@ class Duplicate(Struct, frozen=True):
 
 # With a dict, since cached properties need one.
 class Draft(Struct, frozen=True, dict=True):
-    """What is decided.
+    """What is decided, step by step.
 
-    `changes` are those that do something, in order. `selected` are the resources that are planned,
-    `pruned` the objects that the policy prunes, selected or not. `environment` is that of the plan,
-    "" if the workspace has no other.
+    `changes` are those that do something, in order.
     """
 
-    policy: Policy
-    context: PlanContext
-    environment: str
-    matching: Matching
+    selected: Selected
     known: Known
-    selected: AbstractSet[Address]
-    pruned: Sequence[PrunedObject]
-    changes: Sequence[Change]
-    name_cycles: Sequence[Sequence[Address]]
-    duplicates: Sequence[Duplicate]
+    policy: Policy
+    changes: Sequence[Change] = ()
+    name_cycles: Sequence[Sequence[Address]] = ()
+    duplicates: Sequence[Duplicate] = ()
+
+    @property
+    def matching(self) -> Matching:
+        """Every resource with its object."""
+        return self.selected.matching
+
+    @property
+    def context(self) -> PlanContext:
+        """What the plan depends on besides configuration, live state and policy."""
+        return self.selected.context
+
+    @property
+    def environment(self) -> str:
+        """The environment of the plan, "" if the workspace has no other."""
+        return self.selected.desired.environment if self.context.has_environments else ""
 
     @cached_property
     def after_merge(self) -> Draft | None:
@@ -151,11 +124,11 @@ class Draft(Struct, frozen=True, dict=True):
         matches = self.matching.matches
         asked = {
             item.match.resource.address
-            for item in self.pruned
+            for item in self.selected.pruned
             if item.reason is not Reason.REMOVED_FROM_FILES
             or (item.parent is not None and matches[item.parent].resource.state is State.ABSENT)
         }
-        removed = {item.match.resource.address for item in self.pruned} - asked
+        removed = {item.match.resource.address for item in self.selected.pruned} - asked
         return [change for change in self.destructive if change.address in removed]
 
     def mark_of(self, address: Address, path: Path = ()) -> Mark | None:

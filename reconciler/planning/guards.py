@@ -30,10 +30,10 @@ from reconciler.model.resource import Resource, State
 from reconciler.model.schemas import known_schema, listed_values
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import JSON, MISSING, Path, path_text, value_at
-from reconciler.planning.draft import Draft, Synonyms, Trusted
+from reconciler.planning.draft import Draft, Synonyms
 from reconciler.planning.duplicates import refusal_of
 from reconciler.planning.match import Match, Matching
-from reconciler.planning.select import PrunedObject
+from reconciler.planning.select import PrunedObject, Trusted
 
 Obstacle: TypeAlias = tuple[str, str, str]
 """A rule, why an object prevents the deletion of what contains it, and the fix."""
@@ -106,7 +106,7 @@ def _refusal(
 def unclear(draft: Draft) -> Iterator[Refusal]:
     """Refuse resources whose object, project or integration is ambiguous or does not exist."""
     for refusal in draft.matching.unclear:
-        if not draft.selected.isdisjoint(refusal.addresses):
+        if not draft.selected.addresses.isdisjoint(refusal.addresses):
             yield refusal
 
 
@@ -155,7 +155,7 @@ def _staying(draft: Draft) -> Iterator[tuple[Change, Obstacle | None, str]]:
     moved = [item for item in draft.changes if item.old_parent_id not in (None, item.parent_id)]
     leaving = {(change.address.kind, change.live_id) for change in (*deletions, *moved)}
     kept = draft.matching.left
-    known = dict(obstacles(draft.matching, draft.pruned, kept)) if parents else {}
+    known = dict(obstacles(draft.matching, draft.selected.pruned, kept)) if parents else {}
     for kind in draft.matching.kinds.values() if parents else ():
         for item in draft.matching.live.of(kind.name):
             parent = parents.get((kind.parent or "", item.parent_id or ""))
@@ -243,7 +243,7 @@ def left_by_move(draft: Draft) -> Iterator[Refusal]:
     deleted = draft.deleted
     for address, live in sorted(draft.matching.left_by_moves.items()):
         new = draft.matching.matches[address].live
-        if address in draft.selected and live.identity not in deleted and new is not None:
+        if address in draft.selected.addresses and live.identity not in deleted and new is not None:
             text = f"{address} was moved and has two objects: id {printable(new.id)}, and id "
             text += f"{printable(live.id)} in the former {draft.matching.kinds[live.kind].parent}"
             fix = f"{_ALLOW_REPLACE}, to delete the former one"
@@ -294,7 +294,7 @@ def ignored_name(draft: Draft) -> Iterator[Refusal]:
         if fits_any(name.strip(), draft.policy.ignore)
     }
     for address in (*draft.matching.untouchable, *sorted(named)):
-        if address in draft.selected:
+        if address in draft.selected.addresses:
             yield Refusal(
                 "ignore",
                 f"{address} matches `policy.ignore`",

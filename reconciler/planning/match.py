@@ -115,6 +115,28 @@ class Matching(Struct, frozen=True, dict=True):
         """Return the name of the parent of a live object of a kind, None if it is unknown."""
         return self._parent_names.get((self.kinds[kind].parent or "", parent_id or ""))
 
+    def parent_of(self, match: Match, parent_id: str | None) -> str | None:
+        """Return the name of a parent: the live one, or the declared one if it does not exist."""
+        kind, ref = match.kind, match.resource.parent
+        if kind.parent is None or parent_id is not None:
+            return self.parent_name(kind.name, parent_id)
+        if ref is None or ref.key is None:
+            return ref.name if ref is not None else None
+        parent = self.resources.get(Address(kind.parent, ref.key))
+        return parent.resource.name if parent is not None else None
+
+    @cached_property
+    def _children(self) -> Mapping[Identity, Sequence[LiveObject]]:
+        children = defaultdict[Identity, list[LiveObject]](list)
+        for child in self.live.by_identity.values():
+            children[self.kinds[child.kind].parent or "", child.parent_id or ""].append(child)
+        return children
+
+    def children(self, parent: LiveObject) -> Sequence[LiveObject]:
+        """Return the live children of an object, managed or not."""
+        children = self._children.get(parent.identity, ())
+        return sorted(children, key=lambda child: (child.name, child.id))
+
 
 def owners_of(matches: Mapping[Address, Match]) -> Mapping[Identity, Address]:
     """Return the addresses of live objects."""

@@ -59,7 +59,7 @@ def _without_inventory(draft: Draft) -> Iterator[Note]:
     sending = {
         change.address for change in draft.changes if any(n.use.sent for n in change.secrets)
     }
-    kept = draft.selected - sending if draft.changes else ()
+    kept = draft.selected.addresses - sending if draft.changes else ()
     names = [
         address
         for address, match in sorted(draft.matching.matches.items() if kept else ())
@@ -118,7 +118,7 @@ def _deleted_in_service(draft: Draft, inventory: Inventory) -> Iterator[Note]:
         entry = inventory.entries.get(address)
         if entry is None or (address.kind, entry.id) in draft.matching.live.by_identity:
             continue
-        if address not in draft.selected or match.resource.state is State.ABSENT:
+        if address not in draft.selected.addresses or match.resource.state is State.ABSENT:
             continue
         text = f"deleted in the service (id {printable(entry.id)}"
         time = entry.time
@@ -161,7 +161,7 @@ def _not_read(draft: Draft) -> Iterator[Note]:
 def _paused_by_service(draft: Draft) -> Iterator[Note]:
     """Yield a note on the objects that the service paused and the plan does not unpause."""
     unpaused = {change.address for change in draft.changes if change.action is Action.UNPAUSE}
-    others = draft.selected - unpaused
+    others = draft.selected.addresses - unpaused
     paused = [
         address
         for address, match in sorted(draft.matching.matches.items())
@@ -196,7 +196,11 @@ def leaving(draft: Draft) -> Iterator[Leaving]:
     items = []
     for address, match in matching.removed.items():
         live = match.live
-        if live is None or live.identity in draft.deleted or address not in draft.selected:
+        if (
+            live is None
+            or live.identity in draft.deleted
+            or address not in draft.selected.addresses
+        ):
             continue
         reason = matching.left.get(address, "`policy: {prune: true}` would delete it")
         protected = match.resource.lifecycle.protect
@@ -210,11 +214,15 @@ def leaving(draft: Draft) -> Iterator[Leaving]:
     yield from sorted(items, key=lambda item: (not item.protected, item.address))
 
 
-def loosened(draft: Draft, desired: Desired) -> Iterator[Note]:
+def loosened(draft: Draft) -> Iterator[Note]:
     """Yield a note on each setting that is looser than what was applied."""
     inventory = draft.matching.inventory
     former = inventory.former
-    texts = {text: list[Address]() for text in _of_workspace(desired, former)} if former else {}
+    texts = (
+        {text: list[Address]() for text in _of_workspace(draft.selected.desired, former)}
+        if former
+        else {}
+    )
     is_known = draft.context.inventory is not None
     for address, match in draft.matching.matches.items() if is_known else ():
         was = inventory.was(address, match.live)

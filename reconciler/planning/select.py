@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 from functools import cached_property
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.errors import BadUsage, ReconcilerError
@@ -29,11 +30,45 @@ from reconciler.model.values import secret_refs
 from reconciler.planning.compare import is_identical
 from reconciler.planning.integrations import parents_of_names
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.match import Match, Matching
+from reconciler.planning.match import Match, Matching, match
 
 EVERYTHING = "*"
 """The rotation of all secrets, which may be none."""
 _MOST_LISTED = 10
+
+
+class Trusted(Struct, frozen=True):
+    """The policy that applies to a plan: that of the files with the stricter one that is trusted.
+
+    `hint` says how to let that of the files apply. `others` are violations that are known already.
+    """
+
+    policy: Policy
+    hint: str = ""
+    others: tuple[Refusal, ...] = ()
+
+
+class PlanContext(Struct, frozen=True):
+    """What a plan depends on besides configuration, live state and policy.
+
+    `now` is when live state was read: rules such as "end_at has passed" need it. `no_inventory`
+    says why nothing is known of what was applied, if it is not. `head` is the commit of the
+    configuration and `head_ref` its branch, if known; `uncommitted` says whether its files differ
+    from it. `declared` are the resources of all environments, and `has_environments` says whether
+    there are several. `trusted` judges the plan, too.
+    """
+
+    now: datetime
+    tool_version: str
+    inventory: Inventory | None = None
+    no_inventory: str = "first apply, or refs/reconciler/* not fetched"
+    options: PlanOptions = field(default_factory=PlanOptions)
+    head: str | None = None
+    head_ref: str | None = None
+    uncommitted: bool = False
+    declared: AbstractSet[Address] = frozenset()
+    has_environments: bool = False
+    trusted: Trusted | None = None
 
 
 class PrunedObject(Struct, frozen=True):
@@ -59,11 +94,11 @@ def to_prune(matching: Matching, policy: Policy, options: PlanOptions) -> Iterat
     def is_inside_absent(parent: Address | None) -> bool:
         return parent is not None and matching.matches[parent].resource.state is State.ABSENT
 
-    for address, match in sorted(matching.removed.items()):
-        if match.live is not None and address not in matching.left:
-            parent = parent_of(match.live)
+    for address, pair in sorted(matching.removed.items()):
+        if pair.live is not None and address not in matching.left:
+            parent = parent_of(pair.live)
             if policy.prune or is_inside_absent(parent):
-                yield PrunedObject(match, match.live, Reason.REMOVED_FROM_FILES, parent)
+                yield PrunedObject(pair, pair.live, Reason.REMOVED_FROM_FILES, parent)
     moved = {
         live.identity
         for address, live in matching.left_by_moves.items()
@@ -73,13 +108,13 @@ def to_prune(matching: Matching, policy: Policy, options: PlanOptions) -> Iterat
         parent, is_moved = parent_of(live), live.identity in moved
         if is_moved or is_inside_absent(parent):
             resource = Resource(live.address, {"name": live.name}, state=State.ABSENT)
-            match = Match(resource, kinds[live.kind], live)
+            pair = Match(resource, kinds[live.kind], live)
             reason = Reason.MOVED if is_moved else Reason.STATE_ABSENT
-            yield PrunedObject(match, live, reason, parent)
+            yield PrunedObject(pair, live, reason, parent)
 
 
 class Selected(Struct, frozen=True):
-    """The outcome.
+    """What a plan is made of: its input, the objects of the resources, and what it is about.
 
     matching
         Every resource with its object, selected or not.
@@ -91,6 +126,9 @@ class Selected(Struct, frozen=True):
         The resources whose secrets are sent again.
     """
 
+    desired: Desired
+    policy: Policy
+    context: PlanContext
     matching: Matching
     pruned: Sequence[PrunedObject]
     addresses: AbstractSet[Address]
@@ -137,8 +175,8 @@ class Candidates(Struct, frozen=True, dict=True):
         kinds = containers(self.matching.kinds.values())
         named = {item.address: item for item in self._everything() if item.address.kind in kinds}
         known = {live_id for item in named.values() for live_id in item.ids}
-        for match in self.matching.matches.values():
-            ref, kind = match.resource.parent, match.kind.parent
+        for pair in self.matching.matches.values():
+            ref, kind = pair.resource.parent, pair.kind.parent
             if kind is not None and ref is not None and ref.id is not None and ref.id not in known:
                 # The key may not list it.
                 address = Address.of_unmanaged(kind, ref.id)
@@ -166,13 +204,14 @@ class Candidates(Struct, frozen=True, dict=True):
 
 
 def select(
-    matching: Matching,
+    desired: Desired,
+    live: Live,
     policy: Policy,
-    options: PlanOptions,
-    environment: str,
-    declared: AbstractSet[Address] = frozenset(),
+    kinds: Sequence[Kind],
+    *,
+    context: PlanContext,
 ) -> Selected:
-    """Return what the options of a plan select. `declared` are the resources of all environments.
+    """Match every resource with its object, and select those that a plan is about.
 
     What was planned before is selected now, too. What the options named then may have another name
     now, so they need not match anything.
@@ -180,16 +219,19 @@ def select(
     Raises BadUsage for an option that matches nothing that can be planned, for options that match
     nothing together, and for one that excludes a parent to create.
     """
+    matching = match(desired, live, policy=policy, kinds=kinds, inventory=context.inventory)
+    options, selection = context.options, context.options.selection
     pruned = tuple(to_prune(matching, policy, options))
-    candidates = Candidates(matching, pruned, environment, declared)
-    rotated = _rotated(candidates, options.rotate)
-    selection, planned_before = options.selection, options.planned_before
+    candidates = Candidates(matching, pruned, desired.environment, context.declared)
+    rotated, planned = _rotated(candidates, options.rotate), candidates.planned
+    whole = Selected(desired, policy, context, matching, pruned, planned.keys(), rotated)
     if not selection.partial:
-        return Selected(matching, pruned, _limited(candidates.planned.keys(), options), rotated)
-    test = _test_of(candidates, selection, is_strict=planned_before is None)
-    chosen = {address for address, match in candidates.planned.items() if test.allows(match)}
-    if planned_before is not None:
-        chosen |= candidates.planned.keys() & planned_before
+        return _limited(whole)
+    before = options.planned_before
+    test = _test_of(candidates, selection, is_strict=before is None)
+    chosen = {address for address, item in planned.items() if test.allows(item)}
+    if before is not None:
+        chosen |= planned.keys() & before
     elif not chosen:
         raise BadUsage(f"the options select no resource: {_written(selection)}")
     added = _needed(matching.matches, chosen) - chosen
@@ -202,12 +244,12 @@ def select(
     if added:
         names = listed(sorted(added), _MOST_LISTED)
         notes.append(Note("dependencies-follow", f"included because others need it: {names}"))
-    addresses = _limited(chosen | added, options)
-    return Selected(matching, pruned, addresses, rotated, tuple(notes))
+    return _limited(replace(whole, addresses=chosen | added, notes=tuple(notes)))
 
 
-def _limited(addresses: AbstractSet[Address], options: PlanOptions) -> AbstractSet[Address]:
-    return addresses if options.only is None else addresses & options.only
+def _limited(selected: Selected) -> Selected:
+    only = selected.context.options.only
+    return selected if only is None else replace(selected, addresses=selected.addresses & only)
 
 
 class _Test(Struct, frozen=True):
@@ -546,7 +588,7 @@ def parents_to_read(
     return {item.id for item in parents if item.id in ids or item.name.strip() in names}
 
 
-def needs_of(selected: Selected) -> Needs:
+def needs_of(selected: Selected, in_full: AbstractSet[Identity] = frozenset()) -> Needs:
     """Return what the plan of a selection needs.
 
     In full are needed: objects that may be one of several, or are deleted; objects that differ from
@@ -554,7 +596,7 @@ def needs_of(selected: Selected) -> Needs:
     and namesakes of it, which may be pending deletion.
     """
     matching = selected.matching
-    wanted = {*matching.undecided}
+    wanted = {*matching.undecided, *in_full}
     wanted |= {
         item.live.identity
         for item in selected.pruned

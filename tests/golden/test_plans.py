@@ -32,9 +32,9 @@ from reconciler.model.kind import Action, Dialect, Integration, Integrations
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan, encode
 from reconciler.model.policy import PlanOptions, Selection
-from reconciler.planning.draft import PlanContext
 from reconciler.planning.make import make_plan
 from reconciler.planning.match import match
+from reconciler.planning.select import PlanContext, select
 from reconciler.render.ci_reports import plan_as_github, plan_as_gitlab
 from reconciler.render.html import plan_as_html
 from reconciler.render.options import RenderOptions
@@ -140,7 +140,7 @@ def plan_of(case: Path) -> Plan:
         }
         toggling = Toggling(objects, Action(options["toggle"]), loaded.desired)
         return toggling.plan(live, loaded.policy, context)
-    return make_plan(loaded.desired, live, loaded.policy, KINDS, context=context)
+    return make_plan(select(loaded.desired, live, loaded.policy, KINDS, context=context))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -12,8 +12,7 @@ from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.make import chosen
-from reconciler.planning.select import needs_of, parents_to_read
+from reconciler.planning.select import needs_of, parents_to_read, select
 from tests.support.worlds import KINDS, inventory_of, plan_context, planned, worlds
 
 _policies = st.builds(
@@ -51,7 +50,7 @@ def completed(live: Live, desired: Desired, policy: Policy, inventory: Inventory
     context, whole = plan_context(base=inventory), live.by_identity
     live = replace(live, objects={**live.objects, "project": tuple(map(short, live.of("project")))})
     rounds = 0
-    while wanted := needs_of(chosen(desired, live, policy, KINDS, context=context)):
+    while wanted := needs_of(select(desired, live, policy, KINDS, context=context)):
         rounds += 1
         projects = tuple(
             whole[item.identity] if item.identity in wanted.objects else item

@@ -14,6 +14,7 @@ from reconciler.files.loading import LoadOptions, load
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Plan, Severity
 from reconciler.planning.make import make_plan
+from reconciler.planning.select import select
 from reconciler.render.environments import plans_as_text
 from reconciler.render.formats import writer_of
 from reconciler.render.options import DEFAULTS, RenderOptions, Style
@@ -73,7 +74,7 @@ def _plan(change: PullRequest, folder: Path) -> Plan:
         for files in (change.before, change.after)
     )
     context = plan_context(None, before.desired, change.live, after.desired)
-    return make_plan(after.desired, change.live, after.policy, KINDS, context=context)
+    return make_plan(select(after.desired, change.live, after.policy, KINDS, context=context))
 
 
 def _unseen(danger: Danger, shown: dict[str, str]) -> dict[str, list[str]]:

@@ -20,10 +20,10 @@ from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import SecretRef
-from reconciler.planning.draft import PlanContext
 from reconciler.planning.inventory import Applied, Inventory, Record, hash_of_secrets
 from reconciler.planning.make import make_plan
 from reconciler.planning.match import match
+from reconciler.planning.select import PlanContext, select
 
 KINDS = all_kinds()
 BY_NAME = {kind.name: kind for kind in KINDS}
@@ -88,7 +88,7 @@ def planned(
     base: Desired | Inventory | None = None,
 ) -> Plan:
     context = plan_context(options, base, live, desired)
-    return make_plan(desired, live, policy or Policy(), KINDS, context=context)
+    return make_plan(select(desired, live, policy or Policy(), KINDS, context=context))
 
 
 def desired_of(*resources: Resource) -> Desired:

@@ -36,10 +36,10 @@ from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.text import json_shown, listed, printable, quoted, several
 from reconciler.model.values import mapping_of
 from reconciler.planning.compare import is_ignored, live_fields
-from reconciler.planning.draft import PlanContext
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.make import make_plan
 from reconciler.planning.places import Places
+from reconciler.planning.select import PlanContext, select
 from reconciler.service.transport import Transport
 
 _MOST_LISTED = 10
@@ -59,15 +59,15 @@ class Toggling(Struct, frozen=True):
         the plan.
         """
         wanted = {address: self._resource(address) for address in self.objects}
-        plan = make_plan(
+        options = replace(context.options, only=frozenset(wanted))
+        selected = select(
             replace(self.desired, resources={**self.desired.resources, **wanted}),
             live,
             replace(policy, prune=False),
             all_kinds(),
-            context=replace(
-                context, inventory=None, options=replace(context.options, only=frozenset(wanted))
-            ),
+            context=replace(context, inventory=None, options=options),
         )
+        plan = make_plan(selected)
         acting = [change.address for change in plan.effective] or self.objects
         notes = tuple(map(self._note, acting))
         changes = tuple(

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from reconciler.model.live import LiveObject
 from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
-from reconciler.planning.make import chosen
-from reconciler.planning.select import needs_of, short_forms
+from reconciler.planning.select import needs_of, select, short_forms
 from tests.support.worlds import (
     KINDS,
     desired_of,
@@ -39,7 +38,7 @@ def needed(
     desired, state = desired_of(*resources), live_of(*live)
     options = PlanOptions(selection=selection or Selection())
     context = plan_context(options, base, state, desired)
-    return needs_of(chosen(desired, state, policy or Policy(), KINDS, context=context)).objects
+    return needs_of(select(desired, state, policy or Policy(), KINDS, context=context)).objects
 
 
 def test_fields_of_the_list_need_no_details() -> None:

@@ -12,6 +12,7 @@ from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy
 from reconciler.planning.make import make_plan
+from reconciler.planning.select import select
 from tests.support.worlds import (
     KINDS,
     desired_of,
@@ -140,5 +141,5 @@ def test_plan_i4_an_id_is_advised_for_its_environment_only() -> None:
     desired = desired_of(WEB, export())
     live = live_of(live_project(1), live_project(2, "Lab"), live_export(parent=2))
     context = replace(plan_context(), has_environments=True)
-    plan = make_plan(desired, live, Policy(), KINDS, context=context)
+    plan = make_plan(select(desired, live, Policy(), KINDS, context=context))
     assert "pin it: `overrides: {staging: {id: e1}}`" in look_alikes(plan)[str(LAKE)]

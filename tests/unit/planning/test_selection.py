@@ -12,7 +12,7 @@ from reconciler.model.address import Address
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Lifecycle, ParentRef, State
-from reconciler.planning.make import make_plan
+from reconciler.planning.select import select
 from tests.support.worlds import (
     KINDS,
     desired_of,
@@ -215,7 +215,7 @@ def test_a_resource_of_another_environment_is_reported_as_such() -> None:
         declared={Address("batch_export", "ocean"), *DESIRED.resources},
     )
     with pytest.raises(BadUsage, match=r"batch_export.ocean is not in environment staging"):
-        make_plan(DESIRED, LIVE, Policy(), KINDS, context=context)
+        select(DESIRED, LIVE, Policy(), KINDS, context=context)
 
 
 def test_a_parent_that_must_be_created_cannot_be_excluded() -> None:
