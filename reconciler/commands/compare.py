@@ -32,11 +32,11 @@ from reconciler.model.resource import Resource
 from reconciler.model.text import named, printable, several, shortened
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
 from reconciler.planning.select import Named, Names
+from reconciler.render import writer_of
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table, unpadded
-from reconciler.render.formats import writer_of
 from reconciler.render.options import Colour, RenderOptions
-from reconciler.render.resolved import yaml_line
+from reconciler.render.show import yaml_line
 
 _LONGEST = 80
 _IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from"))

@@ -47,8 +47,8 @@ from reconciler.planning.compare import comparable
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.notes import PAUSED_BY_SERVICE
 from reconciler.planning.select import Named, Names, check_clear
+from reconciler.render import writer_of
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
-from reconciler.render.formats import writer_of
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.plan_document import applied_commit
 from reconciler.render.plan_fields import FieldLine, plain_lines

@@ -29,7 +29,7 @@ from reconciler.errors import ExitCode
 from reconciler.model.address import Address
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
-from reconciler.model.text import command_text, printable, several, shortened
+from reconciler.model.text import command_text, printable, several, short_count, shortened
 from reconciler.model.times import (
     Interval,
     Moment,
@@ -38,11 +38,10 @@ from reconciler.model.times import (
     moment_as_option,
     window_at,
 )
+from reconciler.render import writer_of
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table, unpadded
-from reconciler.render.formats import writer_of
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.runs import name_line
-from reconciler.render.words import short_count
 
 if TYPE_CHECKING:
     from reconciler.commands.runtime import Reported, Workspace
@@ -448,7 +447,7 @@ def all_gaps_document(
     reports: Sequence[OfEnvironment[GapReport]], options: RenderOptions
 ) -> Document:
     """Return the gaps of every environment."""
-    from reconciler.render.environments import reports_document
+    from reconciler.render.document import reports_document
 
     return reports_document("Gaps", reports, lambda report: gaps_document(report, options))
 

@@ -30,8 +30,8 @@ from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.files import Imported, Left
 from reconciler.model.text import listed, named, printable, several
+from reconciler.render import writer_of
 from reconciler.render.document import Cell, Document, Lines, Row, Table, unpadded
-from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 
 _KINDS = ", ".join(kinds_by_name())

@@ -21,7 +21,7 @@ from reconciler.git.ci import is_job
 from reconciler.model.connection import ClientOptions, how_to_write, rate
 from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text
 from reconciler.paths import WORKSPACE_FILE
-from reconciler.render.formats import DEFAULT, formats_of
+from reconciler.render import DEFAULT, formats_of
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -37,8 +37,8 @@ from reconciler.model.public import Count, Public, derived
 from reconciler.model.redaction import Revealed
 from reconciler.model.text import json_shown, listed, named, printable, quoted, several
 from reconciler.model.values import JSON
+from reconciler.render import writer_of
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
-from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
     from reconciler.commands.runtime import Workspace

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from reconciler.commands.streams import write_message
 from reconciler.errors import ReconcilerError
 from reconciler.model.text import safe_output
-from reconciler.render.formats import writer_of
+from reconciler.render import writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def write_runner_files(plan: Plan, options: RenderOptions, *, saved: Path | None
 
 def outputs_of(plan: Plan, saved: Path | None = None) -> dict[str, str]:
     """Return the outputs of a step by name."""
-    from reconciler.render.words import totals_of
+    from reconciler.render.plan_entries import totals_of
 
     totals = zip(("to_add", "to_change", "to_destroy"), totals_of(plan), strict=True)
     outputs = {"changes": str(not plan.empty).lower()}

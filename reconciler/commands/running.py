@@ -28,11 +28,10 @@ from reconciler.commands.signals import run
 from reconciler.commands.streams import write_calls, write_message, write_note, write_result
 from reconciler.diagnostics import OfEnvironment
 from reconciler.errors import ExitCode
-from reconciler.model.text import printable
-from reconciler.render.formats import writer_of
+from reconciler.model.text import estimate_as_text, printable
+from reconciler.render import writer_of
 from reconciler.render.options import RenderOptions
 from reconciler.render.progress import Progress
-from reconciler.render.words import estimate_as_text
 
 if TYPE_CHECKING:
     from reconciler.planning.approval import Approval

@@ -22,7 +22,7 @@ from reconciler.commands.streams import write_result
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError
 from reconciler.model.text import listed
-from reconciler.render.formats import writer_of
+from reconciler.render import writer_of
 
 if TYPE_CHECKING:
     from reconciler.commands.runtime import Workspace

@@ -14,7 +14,7 @@ from reconciler.commands.options import files_of, format_option, workspace_optio
 from reconciler.commands.output import exit_code_of_diagnostics, render_options
 from reconciler.commands.streams import is_interactive, write_result
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
-from reconciler.render.formats import writer_of
+from reconciler.render import writer_of
 
 
 @command(

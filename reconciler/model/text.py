@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from math import ceil
 from typing import NamedTuple
 
 _BREAKING = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
@@ -51,6 +52,42 @@ _AT_START = rf"((?:^|[{_BREAK}])(?:[^\S{_BREAK}]|\x1b\[[\d;]*[A-Za-z])*):(?=:)"
 def several(count: int, word: str) -> str:
     """Return a count with its noun: `1 file`, `2,000 files`."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def counted_nouns(count: int, one: str, more: str) -> str:
+    """Return a number with thousands separators, and its noun."""
+    return f"{count:,} {one if count == 1 else more}"
+
+
+def duration_as_text(seconds: float) -> str:
+    """Return `41 s`, `1 min 20 s` or `2 h 5 min`, rounded up."""
+    whole = max(0, ceil(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    large, small = ("min", "s") if whole < 3_600 else ("h", "min")
+    first, second = divmod(whole if whole < 3_600 else ceil(whole / 60), 60)
+    return f"{first} {large} {second} {small}" if second else f"{first} {large}"
+
+
+def estimate_as_text(
+    calls: int, seconds: float, *, limit: object = None, beyond_hour: bool = False
+) -> str:
+    """Return `606 calls, about 1 min 20 s at 480 a minute`.
+
+    `limit` is the limit that slows the calls down, if any. `beyond_hour`: they are more than may be
+    sent in an hour.
+    """
+    text = f"{several(calls, 'call')}, about {duration_as_text(seconds)}"
+    text += f" at {limit}" if limit is not None else ""
+    return f"{text}; more than the hourly limit allows at once" if beyond_hour else text
+
+
+def short_count(count: int) -> str:
+    """Return a number with at most four digits: 950, 1.2 k, 28 M."""
+    for size, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if count >= size:
+            return f"{count / size:.1f}".removesuffix(".0") + f" {unit}"
+    return str(count)
 
 
 def listed(names: Iterable[object], most: int) -> str:

@@ -24,8 +24,7 @@ from reconciler.model.text import (
 from reconciler.render.diagnostics import counted, first_of, message_of, safe_json
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan_document import TOP, Part, document_of
-from reconciler.render.plan_entries import Entry
-from reconciler.render.words import SEVERITIES, totals_of
+from reconciler.render.plan_entries import SEVERITIES, Entry, totals_of
 from reconciler.version import __version__
 
 _KINDS = ("error", "warning", "notice")

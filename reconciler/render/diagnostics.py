@@ -1,4 +1,6 @@
-"""Diagnostics as text and as JSON, with the source line cropped around the marked place.
+"""Diagnostics as text and JSON, and the JSON of several environments.
+
+In text, the source line is cropped around the marked place.
 
 Columns of files count characters, terminals count cells: two for a wide character, none for a
 combining one, several for a control character, which is shown as an escape.
@@ -14,7 +16,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.diagnostics import Diagnostic, Level, Mark
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level, Mark, OfEnvironment
+from reconciler.errors import ReconcilerError
 from reconciler.model.public import Public, as_json
 from reconciler.model.text import listed, plain_json, printable, several, shown_characters
 from reconciler.render.options import (
@@ -277,6 +280,61 @@ def public_diagnostic(diagnostic: Diagnostic) -> PublicDiagnostic:
             for mark, label in diagnostic.related
         ),
     )
+
+
+class PublicError(Public, frozen=True):
+    """Why an environment has no result."""
+
+    message: str
+    """The error."""
+    hint: str | None
+    """The fix."""
+    diagnostics: tuple[PublicDiagnostic, ...]
+    """The problems of the files, if these are the error."""
+
+
+class PublicResult(Public, frozen=True):
+    """The result of an environment, or its error."""
+
+    environment: str
+    """Its name."""
+    exit_code: int
+    """The exit code of the command for it alone."""
+    result: Any
+    """As in the schema of the command; null if there is an error."""
+    error: PublicError | None
+    """Null if there is a result."""
+
+
+class PublicResults(Public, frozen=True):
+    """Results of several environments: `-e '*' --format json`."""
+
+    version = 1
+    schema = "environments"
+
+    environments: tuple[PublicResult, ...]
+    """One for each environment."""
+
+
+def results_as_json(results: Sequence[OfEnvironment[Any]], _: RenderOptions = DEFAULTS) -> str:
+    """Return the public JSON of the results of several environments."""
+    return as_json(
+        PublicResults(
+            tuple(
+                PublicResult(
+                    item.environment, int(item.exit_code), item.result, _public_error(item.error)
+                )
+                for item in results
+            )
+        )
+    )
+
+
+def _public_error(error: ReconcilerError | None) -> PublicError | None:
+    if error is None:
+        return None
+    diagnostics = error.diagnostics if isinstance(error, InvalidConfiguration) else ()
+    return PublicError(error.message, error.hint, tuple(map(public_diagnostic, diagnostics)))
 
 
 def place_as_text(at: Mark) -> str:

@@ -6,21 +6,25 @@ It is written as text and Markdown here, and as a page by `html.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.text import printable, safe_output, shortened
+from reconciler.diagnostics import OfEnvironment
+from reconciler.model.address import Address
+from reconciler.model.text import named, printable, safe_output, several, shortened
 from reconciler.render.options import PLAIN, Colour, RenderOptions, Style, padded, width_of
 
 _MARGIN = 300
 """Characters of Markdown for the heads of tables and for the counts of what is missing."""
 _LONGEST_LINE = 500
+_LONGEST_NAME, _LONGEST_ADDRESS = 80, 48
+"""In the first column of a table. An address is pasted into commands."""
 _IN_ADDRESS = "%:/?#@!$&*+,;=~-._[]"
 """Signs of an address that end neither a link nor a cell."""
 
@@ -172,6 +176,43 @@ class Document(Struct, frozen=True):
     def place(self) -> Line:
         """The first line of text, unless the heading contains it."""
         return () if self.heading[-len(self.where) :] == self.where else self.where
+
+
+def reports_document(
+    title: str, reports: Sequence[OfEnvironment[Any]], document_of: Callable[[Any], Document]
+) -> Document:
+    """Return the documents of all environments as one."""
+    documents = {
+        item.environment: document_of(item.result) for item in reports if item.result is not None
+    }
+    parts = [block for item in reports for block in _part(item, documents.get(item.environment))]
+    failed = Cell("error", Colour.RED)
+    totals = tuple(
+        (name, Cell(documents[name].summary) if name in documents else failed)
+        for name in (item.environment for item in reports)
+    )
+    count = several(len(reports), "environment")
+    failures = len(reports) - len(documents)
+    heading = Heading((Cell(f"{count}, {failures} with an error" if failures else count),))
+    end = heading, Facts(totals, attached=True)
+    return Document((Cell(f"{title} of {count}"),), (), (*parts, *end))
+
+
+def _part(item: OfEnvironment[Any], document: Document | None) -> Iterator[Block]:
+    if document is None:
+        yield Heading((Cell(f"Environment {item.environment}"),))
+        yield Lines(tuple(f"error: {problem}" for problem in item.problems), attached=True)
+        return
+    yield Heading(document.where)
+    yield from document.blocks
+    yield Lines(tuple(filter(None, (document.summary, *document.after))))
+
+
+def label_of(address: Address, name: str) -> str:
+    """Return the address of a resource, or the name in quotes of what no resource claims."""
+    if address.is_unmanaged:
+        return named(shortened(name, _LONGEST_NAME))
+    return shortened(str(address), _LONGEST_ADDRESS)
 
 
 def without_terminal(options: RenderOptions, *, page: bool = False) -> RenderOptions:

@@ -20,9 +20,8 @@ from reconciler.render import plan_document
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Bar, Document, Table
 from reconciler.render.options import DEFAULTS, Colour, RenderOptions
-from reconciler.render.plan_entries import Entry
+from reconciler.render.plan_entries import SEVERITIES, SIGNS, Entry, counted, title
 from reconciler.render.plan_fields import field_lines
-from reconciler.render.words import SEVERITIES, SIGNS, counted, title
 
 _LONGEST_RUN = 40
 _CODE = re.compile("`([^`]+)`")

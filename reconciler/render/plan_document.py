@@ -29,12 +29,31 @@ from reconciler.model.plan import (
     PlanSource,
     Reason,
     Severity,
+    encode,
 )
-from reconciler.model.text import cut_inside, in_ascii, listed, printable, several, shortened
+from reconciler.model.text import (
+    counted_nouns,
+    cut_inside,
+    in_ascii,
+    listed,
+    printable,
+    several,
+    shortened,
+)
 from reconciler.planning.notes import NO_INVENTORY
 from reconciler.planning.places import INSIDE
-from reconciler.render.plan_entries import ANY, Entry, entries_of, general
-from reconciler.render.words import counted_nouns, nouns, parent_of, summary, title, with_names
+from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.plan_entries import (
+    ANY,
+    Entry,
+    entries_of,
+    general,
+    nouns,
+    parent_of,
+    summary,
+    title,
+)
+from reconciler.render.plan_fields import with_names
 
 LOOSENED = "loosened"
 _LONGEST_TEXT = 200
@@ -227,6 +246,11 @@ class Document(Struct, frozen=True):
         """`1 unmanaged object`, "" without one."""
         count = len(self.unmanaged)
         return counted_nouns(count, "unmanaged object", "unmanaged objects") if count else ""
+
+
+def plan_as_json(plan: Plan, _: RenderOptions = DEFAULTS) -> str:
+    """Return a plan as public JSON."""
+    return encode(plan).decode()
 
 
 def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Document:

@@ -1,4 +1,4 @@
-"""Changes that look the same, as one entry, with their consequences."""
+"""Changes as entries: titles, signs, counts, consequences. Those that look the same are one."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
-from reconciler.model.plan import Change, Consequence, Reason, Severity
-from reconciler.model.text import listed, printable
+from reconciler.model.plan import Change, Consequence, Plan, Reason, Severity
+from reconciler.model.text import counted_nouns, listed, printable, several, shortened
 from reconciler.model.values import JSON
+from reconciler.render.options import Colour
 from reconciler.render.plan_fields import (
     FieldLine,
     created_lines,
+    json_line,
     lines_to_show,
     reach_line,
     variants_of,
+    with_names,
 )
-from reconciler.render.words import json_line, nouns, parent_of, shown_reasons, title, with_names
 
 ANY = "ADDRESS"
 """The word in messages in place of the address of a change, so that equal ones are equal."""
@@ -45,6 +48,38 @@ _MOST_LINES, _MOST_DELETED = 40, 100
 _MOST_KEYS = 6
 _MOST_NEW_NAMES = 40
 _MOST_COMPARED = 40
+_LONGEST_NAME = 80
+_ALWAYS_COUNTED = (Action.CREATE, Action.UPDATE, Action.DELETE)
+_TOTALS = (
+    (Action.CREATE, Action.REPLACE),
+    (Action.UPDATE, Action.PAUSE, Action.UNPAUSE),
+    (Action.DELETE, Action.REPLACE),
+)
+_SHOWN_REASONS = (Reason.CONFLICT, Reason.FIXED_FIELD)
+"""Reasons that neither the action nor the fields of a change show."""
+
+
+class Label(Struct, frozen=True):
+    """A sign or word, and its colour on a terminal."""
+
+    text: str
+    colour: Colour
+
+
+SIGNS: Mapping[Action, Label] = {
+    Action.CREATE: Label("+", Colour.GREEN),
+    Action.UPDATE: Label("~", Colour.YELLOW),
+    Action.REPLACE: Label("-/+", Colour.MAGENTA),
+    Action.PAUSE: Label("‖", Colour.CYAN),
+    Action.UNPAUSE: Label("▶", Colour.CYAN),
+    Action.DELETE: Label("-", Colour.RED),
+    Action.NO_OP: Label(" ", Colour.DIM),
+}
+SEVERITIES: Mapping[Severity, Label] = {
+    Severity.DANGER: Label("!!", Colour.BOLD_RED),
+    Severity.WARNING: Label("!", Colour.YELLOW),
+    Severity.INFO: Label("i", Colour.DIM),
+}
 
 
 class Remark(Consequence, frozen=True):
@@ -126,6 +161,77 @@ def shared_notes(changes: Sequence[Change]) -> Iterator[tuple[tuple[str, str], s
     for (rule, message, kind), count in counts.items():
         if count > 1:
             yield (rule, message), f"{nouns(kind, count)}: {message} [{rule}]"
+
+
+def counted(plan: Plan, *, always: Collection[Action] = ()) -> dict[Action, str]:
+    """Return `3 to create` for every action of the plan, and for those that `always` count."""
+    counts = plan.counts
+    return {
+        action: f"{counts[action]:,} to {action.value}"
+        for action in counts
+        if counts[action] or action in always
+    }
+
+
+def summary(plan: Plan) -> str:
+    """Return `Plan: 3 to create, 1 to update, 0 to delete, 7 unchanged (11 resources).`.
+
+    Changes are counted by action. A resource that is updated and paused is one resource.
+    """
+    parts = [*counted(plan, always=_ALWAYS_COUNTED).values()]
+    parts += [f"{plan.unchanged:,} unchanged"] if plan.unchanged else []
+    return f"Plan: {', '.join(parts)} ({resources(plan)})."
+
+
+def resources(plan: Plan) -> str:
+    """Return the number of resources of a plan: `1 resource`, `1,204 resources`."""
+    count = len({change.address for change in plan.effective}) + plan.unchanged
+    word = "selected resource" if plan.selection.partial else "resource"
+    return several(count, word)
+
+
+def totals_of(plan: Plan) -> tuple[int, ...]:
+    """Return how many resources a plan creates, changes and destroys. A replacement is both."""
+    return tuple(
+        len({change.address for change in plan.effective if change.action in actions})
+        for actions in _TOTALS
+    )
+
+
+def nouns(kind: str, count: int) -> str:
+    """Return a number of objects of a kind: `1 batch export`, `297 batch exports`."""
+    known = kinds_by_name().get(kind)
+    one, more = printable(kind), printable(known.collection if known is not None else f"{kind}s")
+    return counted_nouns(count, one.replace("_", " "), more.replace("_", " "))
+
+
+def title(change: Change) -> str:
+    """Return the address, the name where it differs from the key, and the place of a deletion."""
+    name, place = printable(change.name), deleted_in(change)
+    # A long name, or one with many spaces, must not move away what follows.
+    short = shortened(" ".join(name.split()), _LONGEST_NAME)
+    named = "" if name == change.address.key else f' "{short}"'
+    return f"{change.address}{named}{place}"
+
+
+def deleted_in(change: Change) -> str:
+    """Return ` in Web` for a deletion, "" for other actions."""
+    parent = parent_of(change) if change.action is Action.DELETE else ""
+    return f" in {parent}" if parent else ""
+
+
+def shown_reasons(change: Change) -> tuple[str, ...]:
+    """Return the reasons of a change that it does not show otherwise."""
+    return tuple(reason.meaning for reason in change.reasons if reason in _SHOWN_REASONS)
+
+
+def parent_of(change: Change) -> str:
+    """Return the key, name or id of the parent, "" without one."""
+    if change.parent_name is not None:
+        return printable(change.parent_name)
+    if change.parent is not None:
+        return printable(str(change.parent))
+    return printable(change.parent_id or "")
 
 
 class Entry(Struct, frozen=True):

@@ -15,7 +15,7 @@ from msgspec import Struct
 from reconciler.kinds import all_kinds
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind, Variant
-from reconciler.model.plan import Change, FieldChange, SecretNote, SecretUse
+from reconciler.model.plan import Change, FieldChange, Origin, SecretNote, SecretUse
 from reconciler.model.text import printable, shortened
 from reconciler.model.values import (
     JSON,
@@ -27,7 +27,6 @@ from reconciler.model.values import (
     value_at,
     walk,
 )
-from reconciler.render.words import ORIGINS, bare, json_line, with_names
 
 Difference: TypeAlias = tuple[Path, JSON, JSON]
 """Path, old and new value. A side that is absent is MISSING."""
@@ -49,6 +48,16 @@ _MOST_PAIRS = 5_000
 _CONTEXT = 1
 _WORDS = re.compile(r"\S+\s*")
 _BREAKS = re.compile(r"(?<=,) ")
+_BARE = re.compile(r"(?!-?\d+(\.\d+)?([eE]\S*)?$)\w[\w./:@+-]*( [\w./:@+-]+)*")
+"""A text that reads the same without quotes: it is not a number."""
+_KEYWORDS = ("true", "false", "null")
+_INTEGRATION = re.compile(r"\b(integration|authorization|bucket_credentials) (\d+)\b")
+ORIGINS: Mapping[Origin, str] = {
+    Origin.FILES: "changed in the configuration",
+    Origin.LIVE: "drift",
+    Origin.BOTH: "conflict",
+    Origin.UNKNOWN: "",
+}
 
 
 class LineKind(Enum):
@@ -296,6 +305,25 @@ def variants_of(kind: str) -> Iterator[tuple[str, Variant]]:
 
 def _kinds(name: str) -> Iterator[Kind]:
     return (kind for kind in all_kinds() if kind.name == name)
+
+
+def bare(value: JSON) -> str:
+    """Return a value on one line, as JSON, and a simple text without quotes."""
+    if isinstance(value, str) and _BARE.fullmatch(value) and value not in _KEYWORDS:
+        return value
+    return json_line(value)
+
+
+def json_line(value: JSON) -> str:
+    """Return a value as printable JSON on one line."""
+    return printable(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
+
+
+def with_names(text: str, change: Change) -> str:
+    """Return a text with the names of integrations before their ids, as far as they are known."""
+    if not change.integrations:
+        return text
+    return _INTEGRATION.sub(lambda at: f"{at[1]} {change.integrations.get(at[2], at[2])}", text)
 
 
 def differences(before: JSON, after: JSON) -> list[Difference]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from reconciler.diagnostics import OfEnvironment
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, Severity
-from reconciler.model.text import cut_inside, listed, printable, several, shortened
+from reconciler.model.text import counted_nouns, cut_inside, listed, printable, several, shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import code, inline, link, marked_up, short_markup, within
 from reconciler.render.options import DEFAULTS, RenderOptions
@@ -29,9 +29,16 @@ from reconciler.render.plan_document import (
     document_of,
     top_of,
 )
-from reconciler.render.plan_entries import Entry, Remark
+from reconciler.render.plan_entries import (
+    SIGNS,
+    Entry,
+    Remark,
+    counted,
+    deleted_in,
+    resources,
+    title,
+)
 from reconciler.render.plan_fields import FieldLine, LineKind, field_lines
-from reconciler.render.words import SIGNS, counted, counted_nouns, deleted_in, resources, title
 
 _MARGIN = 600
 _LONGEST, _FEWEST = 20_000, 8_000

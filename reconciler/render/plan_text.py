@@ -8,6 +8,7 @@ from itertools import accumulate
 
 from msgspec.structs import replace
 
+from reconciler.diagnostics import OfEnvironment
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, Reason, Severity
 from reconciler.model.text import cut_inside, listed, printable, several, shortened
@@ -28,10 +29,18 @@ from reconciler.render.plan_document import (
     Section,
     brief,
     document_of,
+    top_of,
 )
-from reconciler.render.plan_entries import Entry, Remark
+from reconciler.render.plan_entries import (
+    SEVERITIES,
+    SIGNS,
+    Entry,
+    Remark,
+    counted,
+    resources,
+    title,
+)
 from reconciler.render.plan_fields import FieldLine, LineKind
-from reconciler.render.words import SEVERITIES, SIGNS, resources, title
 
 _LINE_COLOURS = {"-": Colour.RED, "+": Colour.GREEN, " ": Colour.DIM}
 _SIGNED = {LineKind.ADDED: ("+", Colour.GREEN), LineKind.REMOVED: ("-", Colour.RED)}
@@ -71,6 +80,35 @@ def plan_as_text(
     texts = [*map("\n".join, (*head, *entries, *end))]
     # Nothing to read between the header and the result.
     return ("\n" if len(texts) == 2 and plan.empty else "\n\n").join(texts) + "\n"
+
+
+def plans_as_text(plans: Sequence[OfEnvironment[Plan]], options: RenderOptions = DEFAULTS) -> str:
+    """Return dangers and what is new of all, a part for each environment, then a line for each."""
+    blocks = top_blocks(top_of(plans), options.style)
+    parts = ["".join(f"{line}\n" for line in block) for block in blocks]
+    parts += [_of_environment(item, options) for item in plans]
+    names = max(len(printable(item.environment)) for item in plans)
+    lines = [f"{several(len(plans), 'environment')}:"]
+    lines += [f"  {printable(item.environment):{names}}  {counts_of(item)}" for item in plans]
+    return "\n".join([*parts, "\n".join(lines) + "\n"])
+
+
+def counts_of(item: OfEnvironment[Plan]) -> str:
+    """Return `2 to create, 1 to delete`, `no changes`, or that there is an error."""
+    if item.result is None:
+        return "error"
+    refused = any(not refusal.after_merge for refusal in item.result.refusals)
+    counts = ", ".join(counted(item.result).values()) or "no changes"
+    return f"{counts}; refused by policy" if refused else counts
+
+
+def _of_environment(item: OfEnvironment[Plan], options: RenderOptions) -> str:
+    if item.result is not None:
+        return plan_as_text(item.result, replace(options, cost=item.cost), with_dangers=False)
+    name = options.style.paint(Colour.DIM, "Environment ") + printable(item.environment)
+    number = several(len(item.problems), "error") if len(item.problems) > 1 else "error"
+    first = printable(next(iter(item.problems), ""))
+    return f"{name}\n{options.style.paint(Colour.BOLD_RED, number)}: {first}\n"
 
 
 def unverified_as_text(left: Plan | None, *, passed: bool) -> str:

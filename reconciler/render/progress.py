@@ -28,10 +28,10 @@ from reconciler.model.event import (
     Waiting,
 )
 from reconciler.model.kind import Action
-from reconciler.model.text import listed, printable
+from reconciler.model.text import duration_as_text, listed, printable
 from reconciler.render.diagnostics import crop, diagnostics_as_text
 from reconciler.render.options import DEFAULT_WIDTH, PLAIN, Colour, Style
-from reconciler.render.words import SIGNS, duration_as_text, title
+from reconciler.render.plan_entries import SIGNS, title
 
 _UNKNOWN = """\
 A change with an unknown outcome may have taken effect. Nothing is sent twice in one run.

@@ -30,11 +30,31 @@ from reconciler.model.run import (
     Subject,
     duration_of_run,
 )
-from reconciler.model.text import command_text, listed, named, printable, several, shortened
+from reconciler.model.text import (
+    command_text,
+    counted_nouns,
+    duration_as_text,
+    listed,
+    named,
+    printable,
+    several,
+    short_count,
+    shortened,
+)
 from reconciler.model.times import moment_as_option
-from reconciler.render.document import Cell, Column, Document, Facts, Group, Line, Lines, Row, Table
+from reconciler.render.document import (
+    Cell,
+    Column,
+    Document,
+    Facts,
+    Group,
+    Line,
+    Lines,
+    Row,
+    Table,
+    label_of,
+)
 from reconciler.render.options import Colour, RenderOptions, Style
-from reconciler.render.words import counted_nouns, duration_as_text, label_of, short_count
 
 _T = TypeVar("_T")
 _RUN_COLUMNS = tuple(

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reconciler.model.plan import Plan
-from reconciler.render.formats import writer_of
+from reconciler.render import writer_of
 from reconciler.render.options import COMMENT_LIMIT, RenderOptions, Style
 from tests.support.limits import TIMEOUT
 

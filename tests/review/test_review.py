@@ -15,11 +15,10 @@ from reconciler.model.kind import Dialect
 from reconciler.model.plan import Plan, Severity
 from reconciler.planning.make import make_plan
 from reconciler.planning.select import select
-from reconciler.render.environments import plans_as_text
-from reconciler.render.formats import writer_of
+from reconciler.render import writer_of
 from reconciler.render.options import DEFAULTS, RenderOptions, Style
 from reconciler.render.plan_markdown import plan_as_markdown, plans_as_markdown
-from reconciler.render.plan_text import plan_as_text
+from reconciler.render.plan_text import plan_as_text, plans_as_text
 from tests.review.dangers import DANGERS, NEW_PLACES
 from tests.review.pull_requests import (
     HARMLESS,

@@ -26,7 +26,7 @@ from reconciler.commands.import_live import import_live
 from reconciler.commands.runtime import Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan import encode
-from reconciler.render.formats import formats_of, writer_of
+from reconciler.render import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
 from reconciler.render.progress import report_as_text
 from tests.reliability.accounting import duplicate_exports, duplicate_projects, unasked_deletes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.render.formats import formats_of
+from reconciler.render import formats_of
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
 from tests.support.simulated import start_simulated

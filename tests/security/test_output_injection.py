@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from reconciler.model.text import Annotations, Command, misleading, safe_output
-from reconciler.render.formats import formats_of
+from reconciler.render import formats_of
 from reconciler.render.plan_markdown import plan_as_markdown
 from tests.conftest import LONG, ROOT, StartService
 from tests.support.cli import Ran, reconciler, write

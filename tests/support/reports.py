@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.render.formats import writer_of
+from reconciler.render import writer_of
 from reconciler.render.options import DEFAULTS, RenderOptions
 
 

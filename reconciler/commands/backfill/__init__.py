@@ -35,7 +35,7 @@ from reconciler.commands.streams import (
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import several
 from reconciler.model.times import duration_of
-from reconciler.render.formats import DEFAULT, writer_of
+from reconciler.render import DEFAULT, writer_of
 
 if TYPE_CHECKING:
     from reconciler.commands.backfill.planning import Wanted

@@ -25,7 +25,7 @@ from reconciler.model.run import BILLING, Run
 from reconciler.model.text import listed, quoted, several
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, is_date, moment_of
 from reconciler.planning.approval import Approval, confirmed, typed
-from reconciler.render.words import label_of
+from reconciler.render.document import label_of
 from reconciler.service.operations import latest_runs, runs_since
 from reconciler.service.pace import together
 from reconciler.version import __version__

@@ -35,7 +35,7 @@ from reconciler.commands.streams import (
 )
 from reconciler.errors import BadUsage, ExitCode, system_error
 from reconciler.model.text import printable
-from reconciler.render.formats import writer_of
+from reconciler.render import writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from reconciler.commands.output import render_options
 from reconciler.commands.streams import write_result
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import quoted
-from reconciler.render.formats import writer_of
+from reconciler.render import writer_of
 
 if TYPE_CHECKING:
     from reconciler.commands.status.report import State, StatusReport

@@ -11,12 +11,29 @@ from reconciler.diagnostics import OfEnvironment
 from reconciler.model.address import Address
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import Run
-from reconciler.model.text import command_text, listed, printable, several, shortened
+from reconciler.model.text import (
+    command_text,
+    duration_as_text,
+    listed,
+    printable,
+    several,
+    short_count,
+    shortened,
+)
 from reconciler.model.times import rough_duration
-from reconciler.render.document import Bar, Cell, Column, Document, Facts, Lines, Row, Table
-from reconciler.render.environments import reports_document
+from reconciler.render.document import (
+    Bar,
+    Cell,
+    Column,
+    Document,
+    Facts,
+    Lines,
+    Row,
+    Table,
+    label_of,
+    reports_document,
+)
 from reconciler.render.options import Colour, RenderOptions
-from reconciler.render.words import duration_as_text, label_of, short_count
 
 
 class State(Term):

@@ -11,7 +11,7 @@ import pytest
 
 from reconciler.diagnostics import Diagnostic
 from reconciler.files.loading import load_all
-from reconciler.render.formats import formats_of, writer_of
+from reconciler.render import formats_of, writer_of
 from reconciler.render.options import RenderOptions
 from tests.support.cli import write
 

@@ -11,7 +11,7 @@ from reconciler.model.address import Address
 from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills, PlannedBackfill
 from reconciler.model.plan import Consequence, PlanSource, Severity
 from reconciler.model.text import safe_output
-from reconciler.render.formats import formats_of, writer_of
+from reconciler.render import formats_of, writer_of
 from reconciler.render.options import RenderOptions
 
 START = datetime(2026, 6, 1, tzinfo=UTC)

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.plan import Plan, Refusal
+from reconciler.render import writer_of
 from reconciler.render.ci_reports import diagnostics_as_gitlab, plan_as_gitlab
-from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 from tests.support.worlds import (
     desired_of,

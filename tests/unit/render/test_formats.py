@@ -2,61 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from reconciler.errors import BadUsage
-from reconciler.model.plan import encode
-from reconciler.render.formats import RESULTS, formats_of, writer_of
-from tests.support.limits import TIMEOUT
-from tests.support.worlds import desired_of, export, live_of, live_project, planned, project
-
-TOY = '''\
-"""Write the place of every change."""
-
-from reconciler.render.plan_document import document_of
-
-
-def _plan(plan, options):
-    entries = document_of(plan).entries
-    return "".join(f"{entry.change.at}: {entry.title}\\n" for entry in entries)
-
-
-WRITERS = {"plan": _plan}
-'''
-RUN = """\
-import sys
-from reconciler.render import formats
-formats.__path__.append(sys.argv.pop(1))
-from reconciler.commands import main
-main()
-"""
-
-
-def run(folder: Path, *arguments: str) -> str:
-    completed = subprocess.run(
-        [sys.executable, "-c", RUN, str(folder), *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=TIMEOUT,
-        check=True,
-    )
-    return completed.stdout
-
-
-def test_a_format_is_one_file(tmp_path: Path) -> None:
-    (tmp_path / "toy.py").write_text(TOY, encoding="utf-8")
-    saved = tmp_path / "plan.json"
-    saved.write_bytes(encode(planned(desired_of(project(), export()), live_of(live_project()))))
-    assert "sarif, toy." in " ".join(run(tmp_path, "plan", "--help").split())
-    assert "toy" not in run(tmp_path, "validate", "--help")
-    assert run(tmp_path, "show", str(saved), "--format", "toy") == (
-        'None: batch_export.lake "Lake"\n'
-    )
+from reconciler.render import RESULTS, formats_of, writer_of
 
 
 @pytest.mark.parametrize("result", RESULTS)

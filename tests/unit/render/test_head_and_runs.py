@@ -14,7 +14,7 @@ from reconciler.model.plan import Plan, RecentRun, encode
 from reconciler.model.redaction import masked_in
 from reconciler.model.resource import State
 from reconciler.model.text import is_breaking
-from reconciler.render.formats import formats_of, writer_of
+from reconciler.render import formats_of, writer_of
 from reconciler.render.html import plan_as_html
 from reconciler.render.options import COMMENT_LIMIT, DEFAULTS
 from reconciler.render.plan_markdown import plan_as_markdown

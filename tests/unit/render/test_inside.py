@@ -15,7 +15,7 @@ from reconciler.model.kind import Action
 from reconciler.model.plan import Change, FieldChange, Plan, PlanSource
 from reconciler.model.redaction import masked_in
 from reconciler.model.values import MISSING, value_at
-from reconciler.render.formats import formats_of, writer_of
+from reconciler.render import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
 from reconciler.render.plan_fields import (
     capped,

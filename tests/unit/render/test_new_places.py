@@ -14,13 +14,12 @@ from reconciler.diagnostics import OfEnvironment
 from reconciler.model.address import Address
 from reconciler.model.plan import Change, Leaving, Plan
 from reconciler.model.resource import Resource, State
+from reconciler.render import writer_of
 from reconciler.render.ci_reports import plan_as_github
-from reconciler.render.environments import plans_as_text
-from reconciler.render.formats import writer_of
 from reconciler.render.html import plan_as_html
 from reconciler.render.options import RenderOptions, Style
 from reconciler.render.plan_markdown import plan_as_markdown, plans_as_markdown
-from reconciler.render.plan_text import plan_as_text
+from reconciler.render.plan_text import plan_as_text, plans_as_text
 from tests.support.worlds import (
     desired_of,
     export,

@@ -16,11 +16,10 @@ from reconciler.model.plan import Change, Consequence, Note, Plan, Severity
 from reconciler.model.policy import Limit, PlanOptions, Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import SecretRef
-from reconciler.render.environments import plans_as_text
 from reconciler.render.options import RenderOptions, Style
 from reconciler.render.plan_document import projects_of
 from reconciler.render.plan_markdown import plan_as_markdown, plans_as_markdown
-from reconciler.render.plan_text import plan_as_text
+from reconciler.render.plan_text import plan_as_text, plans_as_text
 from tests.support.worlds import (
     desired_of,
     export,

@@ -8,8 +8,8 @@ from reconciler.model.address import Address
 from reconciler.model.event import Done, Failed, Report, Skipped
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change
+from reconciler.model.text import duration_as_text, estimate_as_text
 from reconciler.render.progress import report_as_text
-from reconciler.render.words import duration_as_text, estimate_as_text
 
 LAKE = Change(Address("batch_export", "lake"), Action.CREATE, "lake")
 POND = Change(Address("batch_export", "pond"), Action.UPDATE, "pond")
