@@ -1,1 +1,1 @@
-"""Benchmarks of the program as users run it, as ratios within one run: `python -m benchmarks`."""
+"""Benchmarks of the program as users run it: `python -m benchmarks`."""

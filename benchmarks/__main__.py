@@ -4,57 +4,32 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 
-from benchmarks import check
+from benchmarks import counted, timed
 from benchmarks.measuring import Settings
-from benchmarks.processes import ROOT
-from benchmarks.results import Result, as_json, compare
-from benchmarks.scenarios import SCENARIOS, measure
+from benchmarks.results import counts, differences
+
+SCENARIOS = {**timed.SCENARIOS, **counted.SCENARIOS}
+EXPECTED = Path(__file__).with_name("expected.json")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks",
-        description="Measure scenarios. Times are ratios within the run.",
-        epilog=f"Scenarios: {', '.join(SCENARIOS)}.",
+        prog="python -m benchmarks", description=__doc__, epilog=f"Names: {', '.join(SCENARIOS)}."
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="Scenarios. Default: all.")
     parser.add_argument("--quick", action="store_true", help="Smaller workloads, fewer rounds.")
     parser.add_argument("--rounds", type=int, help="Rounds to take the minimum of. Default: 5.")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="Write the results to a file.")
     parser.add_argument(
-        "--compare",
-        type=Path,
-        metavar="FILE",
-        help="Print the changes since earlier results. Exit with 1 if calls or modules differ.",
+        "--checkout", type=Path, metavar="FOLDER", help="Compare with the program of a checkout."
     )
     parser.add_argument(
-        "--checkout", type=Path, default=ROOT, help="Measure the program of another checkout."
-    )
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="Compare calls and modules with benchmarks/expected.json, and print quick ratios.",
+        "--check", action="store_true", help="Compare calls and modules with expected.json."
     )
     parser.add_argument(
         "--update", action="store_true", help="Write calls and modules to expected.json."
-    )
-    parser.add_argument(
-        "--terraform-provider",
-        type=Path,
-        metavar="FILE",
-        default=os.environ.get("BENCHMARKS_TERRAFORM_PROVIDER"),
-        help="The built provider of PostHog for Terraform. Default: that variable; else skipped.",
-    )
-    parser.add_argument(
-        "--peers",
-        type=Path,
-        metavar="FOLDER",
-        default=os.environ.get("BENCHMARKS_PEERS"),
-        help="A virtual environment with octodns and dbt-jobs-as-code. Default: that variable.",
     )
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in SCENARIOS]
@@ -64,30 +39,33 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure, print and compare. Return the exit code."""
+    """Measure and print, or compare what is counted. Return the exit code."""
     arguments = _arguments()
     if arguments.check or arguments.update:
-        return check.main(update=arguments.update)
+        return _check(update=arguments.update)
     settings = Settings(
         rounds=arguments.rounds or (2 if arguments.quick else 5),
         quick=arguments.quick,
-        checkout=arguments.checkout.resolve(),
-        terraform_provider=arguments.terraform_provider,
-        peers=arguments.peers,
+        checkout=arguments.checkout and arguments.checkout.resolve(),
     )
-    results: dict[str, Result] = {}
-    # The peak memory of this process counts for its children: scenarios that use much come last.
-    for name in (name for name in SCENARIOS if name in (arguments.names or SCENARIOS)):
-        results[name] = measure(name, settings)
-        print("\n".join(results[name].text()), flush=True)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(as_json(results), indent=1) + "\n", encoding="utf-8")
-    if not arguments.compare:
+    # The peak memory of this process counts for its children: the largest scenario comes last.
+    for name, scenario in SCENARIOS.items():
+        if name in (arguments.names or SCENARIOS):
+            print("\n".join(scenario(settings).text()), flush=True)
+    return 0
+
+
+def _check(*, update: bool) -> int:
+    """Return 1 if commands make other calls, or import other modules, than expected.json says."""
+    results = counts([measured(Settings()) for measured in counted.SCENARIOS.values()])
+    if update:
+        EXPECTED.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         return 0
-    before = json.loads(arguments.compare.read_bytes())
-    lines, differs = compare(before["results"], results)
-    print("\n".join([f"Since {before['date']}:", *(f"  {line}" for line in lines)]))
-    return int(differs)
+    lines = differences(json.loads(EXPECTED.read_bytes()), results)
+    print("\n".join(lines) or "Calls and imported modules are as expected.")
+    if lines:
+        print("If that is right, run: python -m benchmarks --update, and review the difference.")
+    return int(bool(lines))
 
 
 if __name__ == "__main__":

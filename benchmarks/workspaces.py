@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeAlias
+
+import yaml
 
 ENVIRONMENT = "production"
 ORGANIZATION = "4dc8564d-bd82-1065-2f40-97f7c50f67cf"
@@ -29,6 +32,8 @@ SECRETS = {
     "SNOWFLAKE_PASSWORD": _random_looking("snowflake", 24),
     "SNOWFLAKE_USER": "EXPORTER",
 }
+_NUMBER, _PROJECT = "0000000", "1111111"
+"""What stands for the numbers of an export and its project in a live form."""
 _GIT = ("git", "-c", "user.name=Benchmark", "-c", "user.email=benchmark@example.com")
 
 _WORKSPACE_FILE = """\
@@ -51,7 +56,7 @@ _S3 = """\
     project: web-{project:04}
     name: Events {number}
     paused: false
-    start_at: 2026-01-01T00:00:00Z
+    start_at: "2026-01-01T00:00:00Z"
     destination:
       type: S3
       config:
@@ -103,8 +108,6 @@ _POSTGRES = """\
         password: ${{secret:env:PG_PASSWORD}}
     environments: [staging, production]
 """
-
-
 _HTTP = """\
   copy-{number:05}:
     project: web-{project:04}
@@ -115,77 +118,22 @@ _HTTP = """\
         url: https://eu.i.posthog.com/batch/
         token: ${{secret:env:PG_PASSWORD}}
 """
+_OF_FILES = ("project", "lifecycle", "overrides", "environments", "paused")
+"""What live state does not contain."""
+_VARIABLES = {"bucket": "acme-prod", "region": "eu-central-1", "warehouse": "ANALYTICS"}
+_REFERENCE = re.compile(r"\$\{(?:var|secret:env):(\w+)\}")
 
 
-def _s3(number: int, project: int, changed: str) -> dict[str, Any]:
-    del project
-    config = {
-        "bucket_name": "acme-prod",
-        "region": "eu-central-1",
-        "prefix": f"web{changed}/{number}/",
-        "file_format": "Parquet",
-        "compression": "zstd",
-        "aws_access_key_id": SECRETS["AWS_ACCESS_KEY_ID"],
-        "aws_secret_access_key": SECRETS["AWS_SECRET_ACCESS_KEY"],
-        "exclude_events": ["$pageleave", "$autocapture"],
-    }
-    return {
-        "name": f"Events {number}",
-        "model": "events",
-        "interval": "hour",
-        "start_at": "2026-01-01T00:00:00Z",
-        "destination": {"type": "S3", "config": config},
-    }
-
-
-def _snowflake(number: int, project: int, changed: str) -> dict[str, Any]:
-    del project
-    config = {
-        "account": "acme-eu",
-        "database": "analytics",
-        "warehouse": "ANALYTICS",
-        "schema": f"public{changed}",
-        "table_name": f"persons_{number}",
-        "user": SECRETS["SNOWFLAKE_USER"],
-        "password": SECRETS["SNOWFLAKE_PASSWORD"],
-    }
-    return {
-        "name": f"Persons {number}",
-        "model": "persons",
-        "interval": "day",
-        "destination": {"type": "Snowflake", "config": config},
-    }
-
-
-def _postgres(number: int, project: int, changed: str) -> dict[str, Any]:
-    config = {
-        "host": f"db-{project}.example.com",
-        "port": 5432,
-        "database": "mirror",
-        "schema": f"public{changed}",
-        "table_name": f"events_{number}",
-        "has_self_signed_cert": False,
-        "user": SECRETS["PG_USER"],
-        "password": SECRETS["PG_PASSWORD"],
-    }
-    return {
-        "name": f"Mirror {number}",
-        "model": "events",
-        "interval": "week",
-        "destination": {"type": "Postgres", "config": config},
-    }
-
-
-def _http(number: int, project: int, changed: str) -> dict[str, Any]:
-    del project
-    url = f"https://eu.i.posthog.com/batch/{changed}"
-    config = {"url": url, "token": SECRETS["PG_PASSWORD"]}
-    return {
-        "name": f"Copy {number}",
-        "model": "events",
-        "interval": "hour",
-        "destination": {"type": "HTTP", "config": config},
-    }
+@cache
+def _live(text: str) -> str:
+    """Return the live form of an export as JSON, with the places of the numbers in it."""
+    resolved = _REFERENCE.sub(
+        lambda reference: {**_VARIABLES, **SECRETS}[reference[1]],
+        text.format(number=_NUMBER, project=_PROJECT),
+    )
+    [export] = yaml.safe_load(resolved).values()
+    fields = {name: value for name, value in export.items() if name not in _OF_FILES}
+    return json.dumps({"model": "events", "interval": "hour", **fields})
 
 
 _FILLED_IN = {
@@ -195,11 +143,8 @@ _FILLED_IN = {
 }
 """What the newest servers set in a new project."""
 
-_Shape: TypeAlias = tuple[str, Callable[[int, int, str], dict[str, Any]]]
-_SHAPES: tuple[_Shape, ...] = (
-    *((_S3, _s3), (_SNOWFLAKE, _snowflake), (_S3, _s3), (_POSTGRES, _postgres)),
-)
-_WITHOUT_INTEGRATION: tuple[_Shape, ...] = ((_HTTP, _http),)
+_SHAPES = (_S3, _SNOWFLAKE, _S3, _POSTGRES)
+_WITHOUT_INTEGRATION = (_HTTP,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +171,8 @@ class Workload:
         share = -(-self.exports // (self.projects_with_exports or self.projects))
         return range(project * share, min(project * share + share, self.exports))
 
-    def shape_of(self, number: int) -> _Shape:
-        """Return the text and the live form of an export."""
+    def shape_of(self, number: int) -> str:
+        """Return the text of an export."""
         shapes = _WITHOUT_INTEGRATION if self.newest else _SHAPES
         return shapes[number % len(shapes)]
 
@@ -284,7 +229,7 @@ def _texts(workload: Workload) -> Iterator[tuple[str, str]]:
     yield "projects.yaml", "\n".join(["projects:", *names, ""])
     for project in range(workload.projects):
         blocks = [
-            workload.shape_of(number)[0].format(number=number, project=project)
+            workload.shape_of(number).format(number=number, project=project)
             for number in workload.numbers_of(project)
         ]
         if blocks:
@@ -301,15 +246,16 @@ def _write_seed(workload: Workload, path: Path) -> None:
         file.write(f'{{{head}, "projects": [')
         for project in range(workload.projects if workload.projects_live else 0):
             file.write(",\n" if project else "\n")
-            json.dump(_project(workload, project), file)
+            file.write(_project(workload, project))
         file.write("]}]}\n")
 
 
-def _project(workload: Workload, project: int) -> Mapping[str, Any]:
-    numbers = workload.numbers_of(project) if workload.exports_live else ()
-    exports = [
-        workload.shape_of(number)[1](number, project, "-other" if workload.differs(number) else "")
-        for number in numbers
-    ]
-    filled_in = _FILLED_IN if workload.newest else {}
-    return {"name": f"Web {project}", **filled_in, "batch_exports": exports}
+def _project(workload: Workload, project: int) -> str:
+    exports = []
+    for number in workload.numbers_of(project) if workload.exports_live else ():
+        live = _live(workload.shape_of(number))
+        if workload.differs(number):
+            live = live.replace('"public"', '"other"').replace('"web/', '"other/')
+        exports.append(live.replace(_NUMBER, str(number)).replace(_PROJECT, str(project)))
+    fields = {"name": f"Web {project}", **(_FILLED_IN if workload.newest else {})}
+    return f'{json.dumps(fields)[:-1]}, "batch_exports": [{", ".join(exports)}]}}'

@@ -1,4 +1,4 @@
-"""The generated workspaces are what the benchmarks say: valid, and as different as they claim."""
+"""Test the generated workspaces of the benchmarks, and the comparison of what is counted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.results import differences
 from benchmarks.workspaces import ENVIRONMENT, SECRETS, Workload, write
 from tests.conftest import StartService
 from tests.support.cli import reconciler
@@ -33,3 +34,10 @@ def test_live_state_of_a_workload(
         environ={**service.environ(), **SECRETS},
     )
     assert summary in ran.out
+
+
+def test_what_is_counted_is_compared() -> None:
+    before = {"calls": {"plan": 6, "status": 2}, "modules": {"plan": ["httpx", "click"]}}
+    after = {"calls": {"plan": 7, "status": 2}, "modules": {"plan": ["click", "yaml"]}}
+    assert differences(before, after) == ["plan: 6 -> 7 calls", "plan imports +yaml -httpx"]
+    assert differences(before, before) == []

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
-from benchmarks.measuring import Settings
-from benchmarks.scenarios.starting import modules
 from tests.conftest import ROOT
 from tests.support.limits import TIMEOUT
 
@@ -100,10 +96,3 @@ def test_completion_imports_no_use_case() -> None:
         "COMP_CWORD": "3",
     }
     assert below(imported([], environ), (*NETWORK, *USE_CASES, *PLANS, "jsonschema_rs")) == []
-
-
-def test_only_the_expected_modules_are_imported() -> None:
-    """Run `python -m benchmarks --update` to accept a change."""
-    expected = json.loads((ROOT / "benchmarks" / "expected.json").read_text(encoding="utf-8"))
-    counted = modules(Settings(checkout=Path(ROOT)))
-    assert counted.modules == expected["modules"]["modules"]
