@@ -17,6 +17,7 @@ from reconciler.commands.drift import drift as drift
 from reconciler.commands.gaps import GapReport as GapReport
 from reconciler.commands.gaps import gaps as gaps
 from reconciler.commands.import_choice import Choice as Choice
+from reconciler.commands.import_live import Imported as Imported
 from reconciler.commands.import_live import import_live as import_live
 from reconciler.commands.logs import logs as logs
 from reconciler.commands.pause.toggling import pause as pause
@@ -37,12 +38,11 @@ from reconciler.commands.status.report import StatusReport as StatusReport
 from reconciler.commands.status.state import status as status
 from reconciler.errors import ReconcilerError as ReconcilerError
 from reconciler.files.loading import Loaded as Loaded
-from reconciler.model.backfill_plan import BackfillPlan as BackfillPlan
 from reconciler.model.event import Event as Event
-from reconciler.model.files import Imported as Imported
 from reconciler.model.kind import Action as Action
 from reconciler.model.plan import Plan as Plan
-from reconciler.model.policy import PlanOptions as PlanOptions
-from reconciler.model.policy import Selection as Selection
+from reconciler.model.run import BackfillPlan as BackfillPlan
 from reconciler.model.run import LogReport as LogReport
 from reconciler.model.run import RunReport as RunReport
+from reconciler.model.settings import PlanOptions as PlanOptions
+from reconciler.model.settings import Selection as Selection

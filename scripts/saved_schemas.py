@@ -28,12 +28,10 @@ sys.path.insert(0, str(ROOT))
 
 from reconciler import commands, model, render  # noqa: E402 - not installed
 from reconciler.errors import ExitCode  # noqa: E402 - not installed
-from reconciler.model.address import Address  # noqa: E402 - not installed
-from reconciler.model.audit_log import EVENTS, STARTS, FirstLine, Line  # noqa: E402 - not installed
-from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills  # noqa: E402
+from reconciler.model.decoding import EVENTS, STARTS, FirstLine, Line  # noqa: E402 - not installed
 from reconciler.model.plan import Plan  # noqa: E402 - not installed
 from reconciler.model.public import Public, Term, derived, names  # noqa: E402 - not installed
-from reconciler.model.values import MISSING  # noqa: E402 - not installed
+from reconciler.model.values import MISSING, Address  # noqa: E402 - not installed
 
 Schema = dict[str, Any]
 Members = dict[str, tuple[Schema, bool]]
@@ -43,8 +41,6 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _LINES = "One line of `apply --log-file FILE` and `--format json`."
 _HEAD = ("run", "sequence", "time")
 """What each line of an audit log has beside its event."""
-_NAMED = {item.__name__: item for item in (BackfillPlan, ObjectBackfills)}
-"""What the annotations of events name, and their module does not import."""
 _TEXTS: Mapping[type[Any], Schema] = {
     Address: {
         "description": "KIND.KEY, or KIND.id:ID for an unmanaged object.",
@@ -147,7 +143,7 @@ def _object(members: Members) -> Schema:
 
 def _members(kind: type[Any], definitions: dict[str, Schema]) -> Members:
     """Return what the JSON of a struct has."""
-    hints, texts = get_type_hints(kind, localns=_NAMED, include_extras=True), _docstrings(kind)
+    hints, texts = get_type_hints(kind, include_extras=True), _docstrings(kind)
     defaults = kind.__struct_defaults__
     absent = dict(zip(kind.__struct_fields__[-len(defaults) :], defaults, strict=False))
     keys = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))

@@ -12,12 +12,11 @@ from collections.abc import Collection
 
 from reconciler.applying.lists import Lists, Scope
 from reconciler.errors import Interrupted, ServiceError
-from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
-from reconciler.model.live import LiveObject
+from reconciler.model.live import LiveObject, Routes
 from reconciler.model.plan import Change
 from reconciler.model.redaction import Mask, masked_in
-from reconciler.model.request import Routes
+from reconciler.model.schemas import canonical_text
 from reconciler.model.text import printable
 from reconciler.model.values import JSON, MISSING, JSONObject, Path
 from reconciler.planning.compare import field_leaves, is_equal, live_values, stamp_of

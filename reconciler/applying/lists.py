@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from reconciler.errors import Forbidden, NotFound, ServiceError
 from reconciler.kinds import kinds_by_name
-from reconciler.model.live import Identity, Live, LiveObject
-from reconciler.model.request import Routes
+from reconciler.model.live import Identity, Live, LiveObject, Routes
 from reconciler.service.live import list_scope, read_object
 from reconciler.service.transport import Transport
 

@@ -148,7 +148,7 @@ class AuditLog:
 def write_line(stream: ByteStream, record: Record) -> None:
     """Write the line of an event and flush it. Raises OSError."""
     # Every command imports this package, and few need the codec.
-    from reconciler.model.audit_log import encode_line
+    from reconciler.model.decoding import encode_line
 
     line = encode_line(record)
     while line:

@@ -34,14 +34,12 @@ from reconciler.errors import (
     StalePlan,
 )
 from reconciler.kinds import all_kinds, kinds_by_name
-from reconciler.model.address import Address
 from reconciler.model.kind import Action, Kind
-from reconciler.model.live import LiveObject, id_text
+from reconciler.model.live import Answer, LiveObject, Repeat, Request, Routes, id_text
 from reconciler.model.plan import Change
 from reconciler.model.redaction import Mask
-from reconciler.model.request import Answer, Repeat, Request, Routes
 from reconciler.model.text import listed, printable, quoted
-from reconciler.model.values import JSON, JSONObject, Path, path_text, secret_refs
+from reconciler.model.values import JSON, Address, JSONObject, Path, path_text, secret_refs
 from reconciler.planning.compare import field_leaves, stamp_of
 from reconciler.service.live import read_object
 from reconciler.service.transport import Transport

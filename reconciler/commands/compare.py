@@ -25,12 +25,10 @@ from reconciler.errors import BadUsage, ExitCode
 from reconciler.files.loading import Loaded
 from reconciler.files.origins import OriginContext, fields_with_origin
 from reconciler.kinds import kinds_by_name
-from reconciler.model.address import Address
 from reconciler.model.public import Count, FieldPath, Public, Term, derived
-from reconciler.model.resolved import PublicField
-from reconciler.model.resource import Resource
+from reconciler.model.resource import PublicField, Resource
 from reconciler.model.text import named, printable, several, shortened
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
+from reconciler.model.values import JSON, MISSING, Address, JSONObject, Path, path_text, value_at
 from reconciler.planning.select import Named, Names
 from reconciler.render import writer_of
 from reconciler.render.diagnostics import place_as_text

@@ -20,8 +20,8 @@ from reconciler.files.workspace_file import Workspace
 from reconciler.files.yaml.document import Document
 from reconciler.files.yaml.loader import parse
 from reconciler.kinds import all_kinds, kinds_by_collection, kinds_by_name
-from reconciler.model.address import Address
 from reconciler.model.kind import containers
+from reconciler.model.values import Address
 from reconciler.paths import WORKSPACE_FILE
 
 _MOST_BYTES = 2_000_000

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from reconciler.model.policy import UNKNOWN_VALUE
+from reconciler.model.settings import UNKNOWN_VALUE
 
 
 class WorkspaceFiles(Struct, frozen=True):

@@ -30,7 +30,7 @@ from reconciler.commands.streams import write_result
 from reconciler.errors import ReconcilerError
 from reconciler.git.ci import JOB_VARIABLES
 from reconciler.kinds import all_kinds
-from reconciler.model.request import Routes
+from reconciler.model.live import Routes
 from reconciler.model.text import printable
 from reconciler.packaged import packaged
 from reconciler.render.progress import demo_line

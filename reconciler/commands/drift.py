@@ -28,16 +28,16 @@ from reconciler.commands.streams import write_calls, write_note, write_result
 from reconciler.diagnostics import Mark
 from reconciler.errors import BadUsage, ExitCode, ServiceError
 from reconciler.kinds import behaviour_of, kinds_by_name
-from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import Change, FieldChange, Origin, Plan, PlanSource
-from reconciler.model.policy import POSSIBLE_DUPLICATE, PlanOptions
 from reconciler.model.public import Count, Public, derived
+from reconciler.model.settings import POSSIBLE_DUPLICATE, PlanOptions
 from reconciler.model.text import listed, named, printable, several
 from reconciler.model.values import (
     JSON,
     MISSING,
+    Address,
     JSONObject,
     Path,
     mapping_of,

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.commands.drift import Drift, DriftedField, drift_of
-from reconciler.commands.edits import file_changes
+from reconciler.commands.edits import FileChange, file_changes
 from reconciler.commands.import_drafts import doubtful_paths
 from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import Session
@@ -22,18 +22,17 @@ from reconciler.files.references import escaped
 from reconciler.files.yaml.document import Document, Layer
 from reconciler.files.yaml.loader import parse
 from reconciler.kinds import kinds_by_name
-from reconciler.model.address import Address
-from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import FieldChange
-from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import Mask
+from reconciler.model.settings import PlanOptions
 from reconciler.model.text import named, printable, several
 from reconciler.model.values import (
     JSON,
     MISSING,
     UNSET,
+    Address,
     Path,
     leaves,
     map_leaves,

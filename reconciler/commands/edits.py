@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import unified_diff
 
+from msgspec import Struct
+
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.files.redaction import side_of
+from reconciler.files.redaction import Side, side_of
 from reconciler.files.yaml.document import Document
 from reconciler.files.yaml.loader import parse
-from reconciler.model.files import FileChange
 from reconciler.model.text import printable
 from reconciler.render.options import PLAIN, Colour, Style
 
 _COLOURS = {"@": Colour.CYAN, "-": Colour.RED, "+": Colour.GREEN}
+
+
+class FileChange(Struct, frozen=True):
+    """Both sides of a file that changes. A new file has no lines before."""
+
+    before: Side
+    after: Side
 
 
 def differences_as_text(changes: Mapping[str, FileChange], style: Style = PLAIN) -> str:

@@ -15,9 +15,8 @@ from reconciler.errors import BadUsage, Interrupted, ReconcilerError
 from reconciler.files.loading import with_lines
 from reconciler.files.sources import FolderSource
 from reconciler.files.workspace_file import read_workspace
-from reconciler.model.address import choice, fits_any
 from reconciler.model.event import Event, Listener, Noted, Reading
-from reconciler.model.text import IMPLICIT_ENVIRONMENT
+from reconciler.model.text import IMPLICIT_ENVIRONMENT, choice, fits_any
 from reconciler.service.pace import together
 
 _R = TypeVar("_R")

@@ -16,8 +16,8 @@ from reconciler.commands.removed import refuse_removed_word
 from reconciler.commands.streams import write_result
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
-from reconciler.model.address import nearest
 from reconciler.model.schemas import known_schema
+from reconciler.model.text import nearest
 from reconciler.packaged import packaged
 from reconciler.render.options import Colour, Style
 

@@ -26,7 +26,6 @@ from reconciler.commands.options import (
 from reconciler.commands.output import render_options
 from reconciler.commands.streams import write_result
 from reconciler.errors import ExitCode
-from reconciler.model.address import Address
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
 from reconciler.model.text import command_text, printable, several, short_count, shortened
@@ -38,6 +37,7 @@ from reconciler.model.times import (
     moment_as_option,
     window_at,
 )
+from reconciler.model.values import Address
 from reconciler.render import writer_of
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table, unpadded
 from reconciler.render.options import Colour, RenderOptions

@@ -29,12 +29,11 @@ from reconciler.git.repository import (
     trusted_branch,
 )
 from reconciler.kinds import kinds_by_name
-from reconciler.model.address import Address
 from reconciler.model.event import Report
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.text import listed, printable, shortened
-from reconciler.model.values import SecretRef, secret_refs
+from reconciler.model.values import Address, SecretRef, secret_refs
 from reconciler.paths import content_id
 from reconciler.planning.inventory import Applied, Inventory, Record, entries_after, hash_of_secrets
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,12 +27,15 @@ from reconciler.commands.output import render_options
 from reconciler.commands.streams import write_message, write_result
 from reconciler.errors import ExitCode
 from reconciler.kinds import kinds_by_name
-from reconciler.model.address import Address
-from reconciler.model.files import Imported, Left
 from reconciler.model.text import listed, named, printable, several
+from reconciler.model.values import Address
 from reconciler.render import writer_of
 from reconciler.render.document import Cell, Document, Lines, Row, Table, unpadded
 from reconciler.render.options import RenderOptions
+
+if TYPE_CHECKING:
+    from reconciler.commands.import_drafts import Left
+    from reconciler.commands.import_live import Imported
 
 _KINDS = ", ".join(kinds_by_name())
 _MOST = 10

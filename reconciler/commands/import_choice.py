@@ -17,12 +17,11 @@ from msgspec import Struct
 
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds, kinds_by_name
-from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject, plain_name
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef
-from reconciler.model.values import value_at
+from reconciler.model.values import Address, value_at
 from reconciler.planning.select import Named, Names
 
 _LONGEST_KEY = 60

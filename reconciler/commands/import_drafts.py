@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from itertools import chain, count
 from typing import Any, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from reconciler.commands.import_choice import Adoption, ImportContext
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
@@ -23,23 +23,25 @@ from reconciler.files.references import escaped
 from reconciler.files.schema.validation import CheckContext, check
 from reconciler.files.schema.values import check_fields
 from reconciler.kinds import kinds_by_name
-from reconciler.model.address import Address
-from reconciler.model.field_types import MergedObject, canonical_text
-from reconciler.model.files import Left, NeededSecret
 from reconciler.model.kind import Dialect, Integrations, Kind
-from reconciler.model.pause import may_be_by_service
-from reconciler.model.policy import UNKNOWN_VALUE
+from reconciler.model.live import LiveObject
+from reconciler.model.public import Public, derived
 from reconciler.model.resource import ParentRef, Resource
+from reconciler.model.run import may_be_by_service
 from reconciler.model.schemas import (
+    MergedObject,
+    canonical_text,
     holds_secret,
     looks_secret,
     member_schema,
     schema,
     variant_schema,
 )
+from reconciler.model.settings import UNKNOWN_VALUE
 from reconciler.model.values import (
     JSON,
     MISSING,
+    Address,
     JSONObject,
     Path,
     SecretRef,
@@ -60,6 +62,61 @@ _PAUSED: Mapping[Path, str] = {
     ("paused",): "the service may have paused it after failures: fix the cause, then unpause it"
 }
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
+
+
+class LiveName(Public, frozen=True):
+    """A live object, by its name."""
+
+    kind: str
+    id: str
+    name: str
+
+    @classmethod
+    def of(cls, live: LiveObject) -> LiveName:
+        """Return the name of an object."""
+        return cls(live.kind, live.id, live.name)
+
+
+class Left(Public, frozen=True):
+    """A live object or one of its fields that is not imported. `path` is empty for the object."""
+
+    internal = frozenset({"live", "path"})
+
+    live: LiveObject
+    path: Path
+    why: str
+
+    @property
+    def what(self) -> str:
+        """The field, empty for the object."""
+        return path_text(self.path)
+
+    @derived
+    def kind(self) -> str:
+        """Its kind."""
+        return self.live.kind
+
+    @derived
+    def id(self) -> str:
+        """Its id."""
+        return self.live.id
+
+    @derived
+    def name(self) -> str:
+        """Its live name."""
+        return self.live.name
+
+    @derived
+    def field(self) -> str | UnsetType:
+        """The field, absent for the object."""
+        return self.what or UNSET
+
+
+class NeededSecret(Public, frozen=True):
+    """An environment variable to set, and the resource that needs it."""
+
+    variable: str
+    address: Address
 
 
 class Drafting(Struct):

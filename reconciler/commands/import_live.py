@@ -17,7 +17,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.commands.edits import file_changes
+from reconciler.commands.edits import FileChange, file_changes
 from reconciler.commands.import_choice import (
     Adoption,
     Choice,
@@ -27,7 +27,7 @@ from reconciler.commands.import_choice import (
     key_of,
     may_choose,
 )
-from reconciler.commands.import_drafts import Drafting
+from reconciler.commands.import_drafts import Drafting, Left, LiveName, NeededSecret
 from reconciler.commands.init import SCHEMA_FILE
 from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
@@ -41,15 +41,14 @@ from reconciler.files.sources import FolderSource
 from reconciler.files.yaml.document import Document as YamlFile
 from reconciler.files.yaml.loader import parse
 from reconciler.kinds import all_kinds, kinds_by_name
-from reconciler.model.address import Address
-from reconciler.model.files import Adopted, Imported, Left
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import OTHER_TOOL, Identity, Live, LiveObject, is_of_other_tool
 from reconciler.model.plan import Change, Plan
-from reconciler.model.policy import PlanOptions
+from reconciler.model.public import Public, derived
 from reconciler.model.resource import ParentRef, Resource
+from reconciler.model.settings import PlanOptions
 from reconciler.model.text import listed
-from reconciler.model.values import Path
+from reconciler.model.values import Address, Path
 from reconciler.paths import (
     WORKSPACE_FILE,
     YAML_SUFFIXES,
@@ -72,6 +71,60 @@ _RESERVED = re.compile(r"reconciler|(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IG
 
 Family: TypeAlias = tuple[str, ParentRef | None]
 """The kind of a resource, and its parent."""
+
+
+class Adopted(Public, frozen=True):
+    """A resource that was written, and its file."""
+
+    address: Address
+    id: str
+    name: str
+    file: str
+
+
+class WrittenFile(Public, frozen=True):
+    """A file that was written."""
+
+    path: str
+    new: bool
+
+
+class Imported(Public, frozen=True):
+    """What an import did, or would do if not `written`, as `import --format json` prints it."""
+
+    schema = "import"
+    internal = frozenset({"files", "existing", "ignored", "changes"})
+    version = 2
+
+    files: Mapping[str, str]
+    """The new texts by path."""
+    existing: frozenset[str]
+    """The paths of those that are extended."""
+    adopted: tuple[Adopted, ...] = field(name="resources")
+    """Resources that were written."""
+    claimed: int = field(name="in_the_files_already")
+    """Selected objects that are in the files already."""
+    ignored: tuple[LiveObject, ...]
+    refused: tuple[Left, ...] = field(name="not_imported")
+    """Objects that cannot be imported."""
+    left_out: tuple[Left, ...]
+    """Fields that are not imported."""
+    secrets: tuple[NeededSecret, ...]
+    """The environment variables to set."""
+    calls: int
+    changes: Mapping[str, FileChange] = {}
+    """The change of each file, if not `written`."""
+    written: bool = True
+
+    @derived
+    def files_(self) -> tuple[WrittenFile, ...]:
+        """The files."""
+        return tuple(WrittenFile(name, name not in self.existing) for name in self.files)
+
+    @derived
+    def ignored_(self) -> tuple[LiveName, ...]:
+        """The selected objects that `policy.ignore` excludes."""
+        return tuple(map(LiveName.of, self.ignored))
 
 
 async def import_live(

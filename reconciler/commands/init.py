@@ -20,8 +20,8 @@ from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.editing.writing import write_files
 from reconciler.editing.yaml_text import yaml_text
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError
-from reconciler.model.connection import ADDRESS, API_KEY
 from reconciler.model.schemas import schema
+from reconciler.model.settings import ADDRESS, API_KEY
 from reconciler.model.text import printable, quoted
 from reconciler.packaged import packaged
 from reconciler.paths import WORKSPACE_FILE

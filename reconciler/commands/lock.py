@@ -10,8 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from reconciler.errors import ReconcilerError
-from reconciler.model.connection import Connection
 from reconciler.model.event import Noted
+from reconciler.model.settings import Connection
 from reconciler.service.transport import Transport
 
 _PAUSE = 1.0

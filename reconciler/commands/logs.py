@@ -23,14 +23,14 @@ from reconciler.commands.options import (
 )
 from reconciler.commands.output import render_options
 from reconciler.errors import Forbidden, InvalidResponse
-from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
 from reconciler.model.run import LEVELS, LogEntry, LogReport, Matched, Run, levels_from
+from reconciler.model.schemas import time_text
 from reconciler.model.times import Interval, Moment, window_at
 
 if TYPE_CHECKING:
     from reconciler.commands.runtime import Workspace
-    from reconciler.model.request import Query
+    from reconciler.model.live import Query
     from reconciler.service.operations import ObjectCalls
 
 _BEFORE = timedelta(minutes=1)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from reconciler.commands import completing
 from reconciler.commands.command import command, option
-from reconciler.commands.edits import differences_as_text, file_changes
+from reconciler.commands.edits import FileChange, differences_as_text, file_changes
 from reconciler.commands.options import folder_of, folder_option
 from reconciler.commands.output import style_of
 from reconciler.commands.streams import write_note, write_result
@@ -27,10 +27,8 @@ from reconciler.files.workspace_file import DEFAULTS, read_workspace
 from reconciler.files.yaml.document import Document
 from reconciler.files.yaml.loader import parse
 from reconciler.kinds import all_kinds, kinds_by_name
-from reconciler.model.address import Address
-from reconciler.model.files import FileChange
 from reconciler.model.text import quoted, several
-from reconciler.model.values import JSON, Path, leaves, mapping_of, value_at
+from reconciler.model.values import JSON, Address, Path, leaves, mapping_of, value_at
 from reconciler.planning.select import Named, Names
 
 

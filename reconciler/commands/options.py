@@ -18,7 +18,7 @@ from reconciler.commands.streams import is_interactive, write_note
 from reconciler.errors import BadUsage
 from reconciler.files.sources import workspace_above
 from reconciler.git.ci import is_job
-from reconciler.model.connection import ClientOptions, how_to_write, rate
+from reconciler.model.settings import ClientOptions, how_to_write, rate
 from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text
 from reconciler.paths import WORKSPACE_FILE
 from reconciler.render import DEFAULT, formats_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from reconciler.commands.runtime import Runtime, Workspace
-    from reconciler.model.policy import PlanOptions
+    from reconciler.model.settings import PlanOptions
     from reconciler.model.times import Moment
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -339,7 +339,7 @@ def one_environment(options: dict[str, Any]) -> tuple[str, ...]:
 
 def plan_options_of(options: dict[str, Any]) -> PlanOptions:
     """Return what to plan."""
-    from reconciler.model.policy import PlanOptions, Selection
+    from reconciler.model.settings import PlanOptions, Selection
 
     return PlanOptions(
         rotate=options["rotate_secrets"],

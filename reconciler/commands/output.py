@@ -24,7 +24,7 @@ from reconciler.render.options import DEFAULT_WIDTH, RenderOptions, Style, colou
 
 if TYPE_CHECKING:
     from reconciler.commands.apply.run import Applied
-    from reconciler.model.audit_log import LoggedRun
+    from reconciler.model.decoding import LoggedRun
     from reconciler.model.plan import Plan
 
 

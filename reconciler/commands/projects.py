@@ -32,19 +32,17 @@ from reconciler.errors import (
     InvalidResponse,
     ReconcilerError,
 )
-from reconciler.model.address import Address
 from reconciler.model.public import Count, Public, derived
 from reconciler.model.redaction import Revealed
 from reconciler.model.text import json_shown, listed, named, printable, quoted, several
-from reconciler.model.values import JSON
+from reconciler.model.values import JSON, Address
 from reconciler.render import writer_of
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
 
 if TYPE_CHECKING:
     from reconciler.commands.runtime import Workspace
     from reconciler.commands.targets import Target
-    from reconciler.model.live import LiveObject
-    from reconciler.model.request import Routes
+    from reconciler.model.live import LiveObject, Routes
     from reconciler.render.options import RenderOptions
     from reconciler.service.operations import ObjectCalls
 
@@ -290,7 +288,7 @@ class _Selected(Struct, frozen=True):
     @property
     def routes(self) -> Routes:
         """The paths of projects."""
-        from reconciler.model.request import Routes
+        from reconciler.model.live import Routes
 
         return Routes(self.target.kind, self.calls.organization)
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from reconciler.commands import completing
 from reconciler.commands.command import command, option
 from reconciler.commands.compare import Pair, compared, is_identity, open_pair, places_in
-from reconciler.commands.edits import differences_as_text, file_changes
+from reconciler.commands.edits import FileChange, differences_as_text, file_changes
 from reconciler.commands.options import files_options, folder_option, workspace_of
 from reconciler.commands.output import style_of
 from reconciler.commands.runtime import Workspace
@@ -20,10 +20,8 @@ from reconciler.commands.streams import write_note, write_result
 from reconciler.editing.editing import Edit, check_files, edited_texts
 from reconciler.editing.writing import write_files
 from reconciler.kinds import kinds_by_name
-from reconciler.model.address import Address
-from reconciler.model.files import FileChange
 from reconciler.model.text import printable
-from reconciler.model.values import JSON, Path, leaves, value_at
+from reconciler.model.values import JSON, Address, Path, leaves, value_at
 
 
 @command(

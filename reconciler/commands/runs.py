@@ -24,14 +24,14 @@ from reconciler.commands.options import (
 )
 from reconciler.commands.output import render_options, worst_of
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError, ServiceError
-from reconciler.model.field_types import time_text
 from reconciler.model.kind import SINCE_2026
 from reconciler.model.run import STATUSES, ListedRun, Run, RunReport, SubjectOfRuns
+from reconciler.model.schemas import time_text
 from reconciler.model.times import Moment, window_at
 
 if TYPE_CHECKING:
     from reconciler.commands.runtime import Reported, Workspace
-    from reconciler.model.request import Query
+    from reconciler.model.live import Query
     from reconciler.service.operations import ObjectCalls
 
 

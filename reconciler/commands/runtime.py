@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from reconciler.commands.connecting import WorkspaceFiles
 from reconciler.diagnostics import Diagnostic
 from reconciler.files.yaml.loader import ParsedFiles
-from reconciler.model.connection import ClientOptions
 from reconciler.model.event import Listener
 from reconciler.model.redaction import Mask, masked_in
+from reconciler.model.settings import ClientOptions
 from reconciler.service.pace import ClientSettings, Stop
 
 _R = TypeVar("_R")

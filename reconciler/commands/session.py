@@ -35,8 +35,8 @@ from reconciler.model.event import Noted
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import Mask, masked_in
+from reconciler.model.settings import PlanOptions
 from reconciler.model.text import several
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.make import make_plan

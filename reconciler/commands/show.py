@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from reconciler.commands.runtime import Workspace
     from reconciler.files.loading import Loaded
     from reconciler.files.resource_files import Declaration
-    from reconciler.model.audit_log import Audit, LoggedRun
+    from reconciler.model.decoding import Audit, LoggedRun
     from reconciler.model.kind import Kind
     from reconciler.model.plan import Plan
-    from reconciler.model.resolved import PublicParent, PublicResource
-    from reconciler.model.resource import Resource
+    from reconciler.model.resource import PublicParent, PublicResource, Resource
 
 _LISTED = 10
 _SUFFIXES = (".json", ".jsonl")
@@ -70,7 +69,7 @@ def show_command(
     filled in for the environment, and each field shows where it comes from. No network, secret or
     API key is needed.
     """
-    from reconciler.model.audit_log import Audit
+    from reconciler.model.decoding import Audit
     from reconciler.model.plan import Plan
 
     # A file needs no workspace, so none is searched.
@@ -107,8 +106,7 @@ def show(
     """
     from reconciler.commands.files import read_file
     from reconciler.commands.runtime import Workspace
-    from reconciler.model.audit_log import read_log
-    from reconciler.model.decoding import decode
+    from reconciler.model.decoding import decode, read_log
 
     if not is_saved(name):
         if show_unmanaged or run is not None:
@@ -143,7 +141,7 @@ def resolved(workspace: Workspace, name: str) -> tuple[PublicResource, tuple[Dia
     from reconciler.commands.session import Session
     from reconciler.files.origins import OriginContext, fields_with_origin
     from reconciler.kinds import kinds_by_name
-    from reconciler.model.resolved import PublicResource
+    from reconciler.model.resource import PublicResource
     from reconciler.planning.select import Named, Names
 
     loaded = Session.open(workspace).loaded
@@ -192,8 +190,8 @@ def _not_in_environment(declaration: Declaration, loaded: Loaded) -> ReconcilerE
 
 
 def _parent(resource: Resource, kind: Kind, loaded: Loaded) -> PublicParent | None:
-    from reconciler.model.address import Address
-    from reconciler.model.resolved import PublicParent
+    from reconciler.model.resource import PublicParent
+    from reconciler.model.values import Address
 
     ref = resource.parent
     if ref is None or kind.parent is None:
@@ -209,7 +207,7 @@ def audit_of(runs: tuple[LoggedRun, ...], run: str | None = None) -> Audit:
 
     Raises BadUsage if no run or several runs have such an id.
     """
-    from reconciler.model.audit_log import Audit
+    from reconciler.model.decoding import Audit
 
     if run is None:
         return Audit(runs, runs[-1])

@@ -14,11 +14,11 @@ from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds, behaviour_of
-from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Refusal
 from reconciler.model.resource import Resource
+from reconciler.model.values import Address
 from reconciler.planning.select import Named, Names, check_clear
 from reconciler.service.operations import ObjectCalls
 from reconciler.service.transport import Transport

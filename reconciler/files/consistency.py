@@ -20,13 +20,12 @@ from reconciler.files.workspace_file import (
 )
 from reconciler.files.yaml.document import Unknown, is_misread
 from reconciler.kinds import all_kinds, behaviour_of, kinds_by_name
-from reconciler.model.address import Address, choice, joined, nearest
 from reconciler.model.kind import containers
-from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.schemas import known_schema
-from reconciler.model.text import listed, named
-from reconciler.model.values import Path, mapping_of, path_text, value_at
+from reconciler.model.settings import UNKNOWN_VALUE
+from reconciler.model.text import choice, joined, listed, named, nearest
+from reconciler.model.values import Address, Path, mapping_of, path_text, value_at
 
 _PER_ENVIRONMENT = ("environments", "overrides")
 _PER_RESOURCE = (*_PER_ENVIRONMENT, "id", "name")

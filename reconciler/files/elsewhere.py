@@ -20,9 +20,8 @@ from reconciler.errors import ReconcilerError, UnreadableFile
 from reconciler.files.sources import FolderSource
 from reconciler.git.repository import Repository
 from reconciler.kinds import kinds_by_name
-from reconciler.model.address import Address
 from reconciler.model.resource import Desired
-from reconciler.model.values import mapping_of
+from reconciler.model.values import Address, mapping_of
 from reconciler.paths import SKIPPED_FOLDERS, WORKSPACE_FILE, YAML_SUFFIXES
 
 MAX_ENTRIES = 1_000_000

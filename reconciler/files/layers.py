@@ -27,7 +27,6 @@ from reconciler.files.yaml.document import (
     is_misread,
 )
 from reconciler.kinds import kinds_by_name
-from reconciler.model.address import Address, choice
 from reconciler.model.kind import Kind
 from reconciler.model.resource import (
     DEFAULT_LIFECYCLE,
@@ -38,11 +37,13 @@ from reconciler.model.resource import (
     State,
 )
 from reconciler.model.schemas import common_properties, holds_secret, looks_like_address
+from reconciler.model.text import choice
 from reconciler.model.values import (
     CLEARED,
     JSON,
     MISSING,
     UNSET,
+    Address,
     Path,
     SecretRef,
     holds_reference,

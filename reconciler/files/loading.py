@@ -47,12 +47,10 @@ from reconciler.files.yaml.construct import AMBIGUOUS
 from reconciler.files.yaml.document import Document, Places
 from reconciler.files.yaml.loader import ParsedFiles, collector_paused
 from reconciler.kinds import all_kinds
-from reconciler.model.address import Address
-from reconciler.model.connection import Connection, Readable, SecretSettings
 from reconciler.model.kind import containers
-from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired
-from reconciler.model.values import JSONObject, mapping_of
+from reconciler.model.settings import UNKNOWN_VALUE, Connection, Readable, SecretSettings
+from reconciler.model.values import Address, JSONObject, mapping_of
 from reconciler.paths import WORKSPACE_FILE
 
 if TYPE_CHECKING:

@@ -10,8 +10,14 @@ from reconciler.files.schema.annotations import annotated
 from reconciler.files.yaml.document import Layer, Places
 from reconciler.model.kind import Kind
 from reconciler.model.redaction import MASK
-from reconciler.model.resolved import PublicField, PublicOrigin, PublicOverridden, PublicReference
-from reconciler.model.resource import Resource, State
+from reconciler.model.resource import (
+    PublicField,
+    PublicOrigin,
+    PublicOverridden,
+    PublicReference,
+    Resource,
+    State,
+)
 from reconciler.model.values import (
     JSON,
     MISSING,

@@ -15,7 +15,6 @@ from yaml.nodes import Node
 from reconciler.diagnostics import Diagnostic, Mark
 from reconciler.errors import meaning
 from reconciler.files.yaml.document import NULL_TAG, Document, nodes_in
-from reconciler.model.files import Side
 from reconciler.model.redaction import MASK, redact_line, secret_spans, starts_secret
 from reconciler.model.schemas import looks_secret
 from reconciler.model.values import is_only_references
@@ -29,6 +28,13 @@ _LONG = 6
 _SHORTEST = 3
 """Length from which a secret is masked in the messages about its line."""
 _NO_SECRETS = frozenset({"", "~", "null"})
+
+
+class Side(Struct, frozen=True):
+    """A file before or after: its lines with their ends, and the same lines without secrets."""
+
+    lines: tuple[str, ...]
+    shown: tuple[str, ...]
 
 
 class _Secrets(Struct, frozen=True):

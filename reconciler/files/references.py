@@ -23,8 +23,8 @@ from reconciler.files.yaml.document import (
     UnknownText,
     is_misread,
 )
-from reconciler.model.address import joined, nearest
-from reconciler.model.connection import API_KEY, Readable
+from reconciler.model.settings import API_KEY, Readable
+from reconciler.model.text import joined, nearest
 from reconciler.model.values import (
     JSON,
     PLAIN,

@@ -20,10 +20,9 @@ from reconciler.files.workspace_file import ANCHORS, DEFAULTS, Workspace
 from reconciler.files.yaml.document import Document, Unknown
 from reconciler.files.yaml.loader import Parse, parse
 from reconciler.kinds import all_kinds, kinds_by_collection
-from reconciler.model.address import Address, choice, nearest
 from reconciler.model.kind import Kind
-from reconciler.model.text import listed, quoted
-from reconciler.model.values import Path, mapping_of
+from reconciler.model.text import choice, listed, nearest, quoted
+from reconciler.model.values import Address, Path, mapping_of
 from reconciler.paths import (
     MAX_FILES,
     WORKSPACE_FILE,

@@ -18,13 +18,15 @@ from reconciler.files.references import References, key_variables, readable_of
 from reconciler.files.schema.validation import shown
 from reconciler.files.workspace_file import Workspace, declares, policy_of, variables_of
 from reconciler.files.yaml.document import Document, Layer, Places, Unknown
-from reconciler.model.address import Address
-from reconciler.model.connection import (
+from reconciler.model.live import id_text
+from reconciler.model.resource import Desired
+from reconciler.model.settings import (
     ADDRESS,
     API_KEY,
     DURATIONS,
     ClientOptions,
     Connection,
+    Policy,
     Readable,
     duration,
     how_to_write,
@@ -32,11 +34,8 @@ from reconciler.model.connection import (
     rate,
     untrusted,
 )
-from reconciler.model.live import id_text
-from reconciler.model.policy import Policy
-from reconciler.model.resource import Desired
 from reconciler.model.text import listed, quoted, several
-from reconciler.model.values import Path, SecretRef, SecretValue, path_text, value_at
+from reconciler.model.values import Address, Path, SecretRef, SecretValue, path_text, value_at
 from reconciler.providers.env import SECRET_PREFIX
 
 if TYPE_CHECKING:

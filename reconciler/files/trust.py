@@ -20,7 +20,7 @@ from reconciler.files.yaml.construct import AMBIGUOUS
 from reconciler.files.yaml.document import Document
 from reconciler.git.ci import is_job
 from reconciler.git.repository import GitSource, Objects, Repository, TrustedBranch, trusted_branch
-from reconciler.model.connection import ADDRESS, API_KEY
+from reconciler.model.settings import ADDRESS, API_KEY
 from reconciler.model.text import quoted
 from reconciler.paths import WORKSPACE_FILE, content_id
 

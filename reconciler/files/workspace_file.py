@@ -19,9 +19,8 @@ from reconciler.files.sources import Source, workspace_above
 from reconciler.files.yaml.document import Document, Unknown
 from reconciler.files.yaml.loader import Parse, parse
 from reconciler.kinds import all_kinds, behaviour_of, kinds_by_name
-from reconciler.model.address import choice, fits_any
-from reconciler.model.policy import RULE_PREFIX, Policy
-from reconciler.model.text import IMPLICIT_ENVIRONMENT
+from reconciler.model.settings import RULE_PREFIX, Policy
+from reconciler.model.text import IMPLICIT_ENVIRONMENT, choice, fits_any
 from reconciler.model.values import JSON, Path, holds_reference, leaves, mapping_of, value_at
 from reconciler.paths import WORKSPACE_FILE
 

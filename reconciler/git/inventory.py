@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from reconciler.errors import GitUnavailable
 from reconciler.git.repository import Objects, Repository
 from reconciler.kinds import kinds_by_name
-from reconciler.model.address import Address
 from reconciler.model.resource import Entry
 from reconciler.model.text import quoted
+from reconciler.model.values import Address
 
 REMOTE = "origin"
 REFS = "refs/reconciler"

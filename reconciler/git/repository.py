@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from reconciler.errors import BadUsage, GitMissing, GitUnavailable
 from reconciler.git.ci import HEADS, REMOTE_BRANCHES, TRUST_VARIABLE, default_branch_of
-from reconciler.model.connection import API_KEY
+from reconciler.model.settings import API_KEY
 from reconciler.model.text import printable, quoted
 from reconciler.paths import (
     MAX_FILE_BYTES,

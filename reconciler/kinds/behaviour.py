@@ -15,9 +15,8 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from reconciler.model.kind import Action, Dialect, Integrations, Kind
-from reconciler.model.live import LiveObject
+from reconciler.model.live import LiveObject, Operation
 from reconciler.model.plan import Change, Consequence, Effect, FieldChange, Severity
-from reconciler.model.request import Operation
 from reconciler.model.resource import Resource
 from reconciler.model.text import IMPLICIT_ENVIRONMENT
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct, field
 
 from reconciler.errors import ExitCode
-from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan
 from reconciler.model.public import Count, Positive, Public, derived
-
-if TYPE_CHECKING:
-    # `plan` imports the events, and needs no intervals.
-    from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills
-
+from reconciler.model.run import BackfillPlan, ObjectBackfills
+from reconciler.model.values import Address
 
 Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
 Method: TypeAlias = Annotated[

@@ -15,7 +15,8 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.model.field_types import (
+from reconciler.model.public import Term
+from reconciler.model.schemas import (
     FROM_SCHEMA,
     Boolean,
     DecimalText,
@@ -27,9 +28,11 @@ from reconciler.model.field_types import (
     OpenObject,
     Text,
     Zone,
+    known_schema,
+    looks_secret,
+    own_properties,
+    types_of,
 )
-from reconciler.model.public import Term
-from reconciler.model.schemas import known_schema, looks_secret, own_properties, types_of
 from reconciler.model.values import JSON, MISSING, JSONObject, Missing, Path, mapping_of, value_at
 
 _PLAIN: Mapping[str, FieldType] = {
@@ -365,7 +368,7 @@ class Field(Struct, frozen=True):
 
 
 class Paths(Struct, frozen=True):
-    """The URL paths of a kind. `model/request.py` fills in `{organization}` and `{parent}`."""
+    """The URL paths of a kind. `model/live.py` fills in `{organization}` and `{parent}`."""
 
     collection: str
     """Lists and creates; an object is `<collection><id>/`."""

@@ -16,14 +16,22 @@ from msgspec import Meta, field
 from msgspec.structs import asdict
 
 from reconciler.diagnostics import Mark
-from reconciler.model.address import Address
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
-from reconciler.model.policy import Selection
 from reconciler.model.public import Count, Digest, FieldPath, Public, Term, as_json, derived
 from reconciler.model.resource import ParentRef
+from reconciler.model.settings import Selection
 from reconciler.model.text import listed, printable
-from reconciler.model.values import JSON, MISSING, PLAIN, JSONObject, Path, SecretRef, form_of
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    PLAIN,
+    Address,
+    JSONObject,
+    Path,
+    SecretRef,
+    form_of,
+)
 
 _NO_VALUES = {
     "if": {"properties": {"secret": {"const": True}}},

@@ -13,7 +13,7 @@ import orjson
 from msgspec import UNSET, Meta, Struct
 from msgspec.structs import asdict
 
-from reconciler.model.field_types import time_text
+from reconciler.model.schemas import time_text
 from reconciler.model.text import plain_json
 from reconciler.model.values import JSON, MISSING, PLAIN, SecretRef
 

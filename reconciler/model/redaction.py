@@ -15,10 +15,9 @@ from urllib.parse import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
 from reconciler.model.schemas import looks_secret, schema_words
 from reconciler.model.text import printable
-from reconciler.model.values import SecretValue, walk
+from reconciler.model.values import Address, SecretValue, walk
 
 _T = TypeVar("_T")
 Mask: TypeAlias = Callable[[str], str]

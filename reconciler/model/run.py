@@ -1,22 +1,24 @@
-"""Runs, backfills and log entries as the API returns them, and as `runs` and `logs` show them."""
+"""Runs, backfills and log entries as the API returns them and commands show them; pauses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
+from hashlib import sha256
 from itertools import takewhile
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+import orjson
 from msgspec import Struct
 
 from reconciler.errors import ExitCode
-from reconciler.model.address import Address
-from reconciler.model.field_types import instant_of
 from reconciler.model.live import id_text
-from reconciler.model.public import Public
+from reconciler.model.plan import Consequence, PlanSource, Severity
+from reconciler.model.public import Count, Public, Term, derived
+from reconciler.model.schemas import instant_of
 from reconciler.model.text import json_shown
-from reconciler.model.values import JSON, JSONObject
+from reconciler.model.values import JSON, Address, JSONObject
 
 COMPLETED = "Completed"
 BILLING = "FailedBilling"
@@ -33,6 +35,8 @@ STATUSES = (
 """The statuses of a run (service.md, 7.1)."""
 NO_END = frozenset({BILLING})
 """Statuses that are final although servers give no end of the run (service.md, 15.62)."""
+_AT_ONCE = timedelta(minutes=5)
+"""How long after the end of a failed run the service has paused the export."""
 
 
 class InvalidRun(ValueError):
@@ -312,3 +316,224 @@ def levels_from(level: str) -> tuple[str, ...]:
 
 def _interval(run: ListedRun) -> tuple[Address, datetime | None, datetime | None]:
     return run.address, run.start, run.end
+
+
+class Cause(StrEnum):
+    """Who paused an export."""
+
+    INTENDED = "intended"
+    SERVICE = "service"
+    UNKNOWN = "unknown"
+
+
+def cause_of_pause(body: JSONObject, *, declared: bool = False) -> Cause | None:
+    """Return why a live export is paused, None if it is not.
+
+    A pause that the configuration declares is intended. The service pauses an export right after a
+    run that ended as `Failed` (service.md, 14). So the runs that ended before the pause decide:
+
+    - the newest did not fail: intended
+    - FAILURES_OF_A_PAUSE or more in a row failed, and the pause began at once or at an unknown
+      time: the service. It may not set `last_paused_at`, which updates do not set either.
+    - otherwise: unknown
+
+    Runs that have not ended or were cancelled do not count.
+    """
+    if not body.get("paused"):
+        return None
+    since = pause_began(body)
+    listed = body.get("latest_runs")
+    ended = [
+        (str(run.get("status")), _moment(run, "finished_at"))
+        for run in (listed if isinstance(listed, list) else ())
+        if isinstance(run, Mapping) and run.get("status") in {COMPLETED, *FAILED}
+    ]
+    before = [run for run in ended if since is None or run[1] is None or run[1] <= since + _AT_ONCE]
+    if declared or not before or before[0][0] != COUNTED_FAILURE:
+        return Cause.INTENDED
+    at = before[0][1]
+    at_once = since is None or at is None or since - at <= _AT_ONCE
+    failures = failures_in_a_row(status for status, _ in before)
+    return Cause.SERVICE if at_once and failures >= FAILURES_OF_A_PAUSE else Cause.UNKNOWN
+
+
+def may_be_by_service(body: JSONObject, *, declared: bool = False) -> bool:
+    """Return whether a live export is paused, and possibly not on purpose."""
+    return cause_of_pause(body, declared=declared) in (Cause.SERVICE, Cause.UNKNOWN)
+
+
+def pause_began(body: JSONObject) -> datetime | None:
+    """Return when the current pause of a live export began, None if unknown or not paused.
+
+    An update that pauses an export leaves the time of an earlier pause (service.md, 1.7): then the
+    schedule has run since.
+    """
+    since, listed = _moment(body, "last_paused_at"), body.get("latest_runs")
+    if not body.get("paused") or since is None:
+        return None
+    runs = listed if isinstance(listed, list) else ()
+    ends = (
+        _moment(run, "data_interval_end")
+        for run in runs
+        if isinstance(run, Mapping) and run.get("backfill") is None
+    )
+    return None if any(end is not None and end > since for end in ends) else since
+
+
+def _moment(body: JSONObject, name: str) -> datetime | None:
+    try:
+        return moment_at(body, name)
+    except InvalidRun:
+        return None
+
+
+class PlannedBackfill(Public, frozen=True):
+    """One backfill. Times are ISO 8601 in UTC; the end is exclusive."""
+
+    start: datetime
+    """Begin of the range."""
+    end: datetime
+    """End of the range, exclusive."""
+    runs: Count
+    """Intervals in the range."""
+    partly: Count = 0
+    """Of the intervals: how many are exported in part already."""
+    trial: bool = False
+    """Whether it is tried before the others, since the last run failed."""
+
+
+class BackfillState(Term):
+    """How far a backfill came."""
+
+    STARTED = "started", "The service accepted it."
+    RUNNING = "running", "The same range runs already. Nothing was sent."
+    COMPLETED = "completed", "Every run of it completed."
+    EMPTY = "empty", "It completed. The range has no data."
+    PARTLY = "partly", "It ended, and some of its runs did not complete."
+    FAILED = "failed", "It was refused, or it ended without a result."
+    UNKNOWN = "unknown", "A request may have started it."
+    SKIPPED = "skipped", "Nothing was sent."
+
+    @property
+    def fine(self) -> bool:
+        """Whether nothing is left to do but to wait."""
+        return self not in (
+            BackfillState.PARTLY,
+            BackfillState.FAILED,
+            BackfillState.UNKNOWN,
+            BackfillState.SKIPPED,
+        )
+
+
+class BackfillEnd(Public, frozen=True):
+    """How a backfill ended."""
+
+    internal = frozenset({"planned"})
+
+    planned: PlannedBackfill
+    state: BackfillState
+    """How it ended."""
+    id: str | None = None
+    """Id of the backfill, null if unknown."""
+    detail: str | None = None
+    """Reason or progress, null without."""
+    hint: str | None = None
+    """What to do, null without a hint."""
+
+    @derived
+    def start(self) -> datetime:
+        """Begin of the range."""
+        return self.planned.start
+
+    @derived
+    def end(self) -> datetime:
+        """End of the range, exclusive."""
+        return self.planned.end
+
+
+class ObjectBackfills(Public, frozen=True):
+    """The backfills of one object."""
+
+    address: Address
+    name: str
+    """Name of the object."""
+    live_id: str
+    """Id of the object."""
+    parent_id: str | None
+    """Id of its project."""
+    parent_name: str | None
+    """Name of its project, null if unknown."""
+    backfills: tuple[PlannedBackfill, ...]
+    """The backfills, in order."""
+    consequences: tuple[Consequence, ...] = ()
+    """Consequences of all of them."""
+    notes: tuple[str, ...] = ()
+    """What to know about them."""
+    rows: int | None = None
+    """Median rows of a run, null if unknown."""
+    ends: tuple[BackfillEnd, ...] = ()
+    """How they ended, empty before they are started."""
+
+    @property
+    def runs(self) -> int:
+        """The number of runs of all backfills."""
+        return sum(item.runs for item in self.backfills)
+
+    @property
+    def dangerous(self) -> bool:
+        """Whether a consequence is a danger."""
+        return any(item.severity is Severity.DANGER for item in self.consequences)
+
+
+class BackfillPlan(Public, frozen=True):
+    """A plan of backfills. `plan_id` is the digest of what it does."""
+
+    version = 2
+    schema = "backfill"
+
+    source: PlanSource
+    """What the plan was computed from."""
+    objects: tuple[ObjectBackfills, ...]
+    """The objects, by address."""
+    created_at: str = ""
+    """Time of the plan, ISO 8601."""
+    notes: tuple[str, ...] = ()
+    """What was left out."""
+
+    @derived
+    def type(self) -> Literal["backfill"]:
+        """Distinguishes it from a plan of changes."""
+        return "backfill"
+
+    @property
+    def backfills(self) -> tuple[PlannedBackfill, ...]:
+        """The backfills of all objects."""
+        return tuple(item for planned in self.objects for item in planned.backfills)
+
+    @property
+    def runs(self) -> int:
+        """The number of runs of all backfills."""
+        return sum(item.runs for item in self.objects)
+
+    @derived
+    def plan_id(self) -> str:
+        """Digest of what it does, without texts for readers."""
+        content = {
+            "version": 2,
+            "environment": self.source.environment,
+            "organization": self.source.organization,
+            "base_url": self.source.base_url,
+            "objects": [
+                {
+                    "address": str(item.address),
+                    "id": item.live_id,
+                    "backfills": [
+                        [part.start.isoformat(), part.end.isoformat(), part.runs, part.trial]
+                        for part in item.backfills
+                    ],
+                    "rules": sorted((it.rule, it.severity.value) for it in item.consequences),
+                }
+                for item in self.objects
+            ],
+        }
+        return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from reconciler.errors import BadUsage
-from reconciler.model.field_types import Instant, instant_of
 from reconciler.model.kind import SINCE_2026, Dialect
+from reconciler.model.schemas import Instant, instant_of
 from reconciler.model.text import quoted
 from reconciler.model.values import JSON, JSONObject
 

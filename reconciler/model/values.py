@@ -1,4 +1,4 @@
-"""JSON values, the references and secrets in them, and where they were set."""
+"""JSON values, the references and secrets in them, where they were set; addresses of resources."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import cache, lru_cache
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, Literal, NoReturn, Self, TypeAlias
 
 from msgspec import Struct
 
@@ -16,6 +16,8 @@ from reconciler.diagnostics import Mark
 SECRET = "secret"  # noqa: S105 - a word of the syntax
 UNSET = "${unset}"
 """The value that removes a field of a lower layer."""
+UNMANAGED_PREFIX = "id:"
+"""Starts the key in the address of an unmanaged object: `<kind>.id:<id>`."""
 _PART = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 _START = re.compile(r"[^{}\r\n]*[{}]?")
 _DEFAULT = ":-"
@@ -26,6 +28,44 @@ JSONObject: TypeAlias = Mapping[str, Any]
 
 Path: TypeAlias = tuple[str | int, ...]
 """The path of a value inside a resource, for example ("destination", "config", "prefix")."""
+
+
+class Address(str):
+    """`KIND.KEY`: a text, as in public JSON."""
+
+    __slots__ = ()
+
+    def __new__(cls, kind: str, key: str) -> Self:
+        """Return the address of a kind and a key."""
+        return str.__new__(cls, f"{kind}.{key}")
+
+    @property
+    def kind(self) -> str:
+        """The name of its kind."""
+        return self.partition(".")[0]
+
+    @property
+    def key(self) -> str:
+        """The key in the configuration, or `id:ID` of an unmanaged object."""
+        return self.partition(".")[2]
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the address of a text. Raises ValueError for one without a dot."""
+        kind, dot, key = text.partition(".")
+        if not (kind and dot and key):
+            raise ValueError(f"'{text}' is not an address; write kind.key")
+        return cls(kind, key)
+
+    @classmethod
+    def of_unmanaged(cls, kind: str, live_id: str) -> Self:
+        """Return the address of an unmanaged object."""
+        return cls(kind, f"{UNMANAGED_PREFIX}{live_id}")
+
+    @property
+    def is_unmanaged(self) -> bool:
+        """Whether it names a live object by its id, since no resource claims it."""
+        return self.key.startswith(UNMANAGED_PREFIX)
 
 
 class Missing(Enum):

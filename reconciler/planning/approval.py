@@ -11,8 +11,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.kinds import all_kinds
-from reconciler.model.address import Address
-from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind, containers
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import (
@@ -25,8 +23,9 @@ from reconciler.model.plan import (
     digest_of,
 )
 from reconciler.model.redaction import Mask, masked_in
+from reconciler.model.schemas import canonical_text
 from reconciler.model.text import printable, quoted, shortened
-from reconciler.model.values import JSON, MISSING, path_text
+from reconciler.model.values import JSON, MISSING, Address, path_text
 from reconciler.planning.compare import is_equal, live_leaves, unknown_field
 
 

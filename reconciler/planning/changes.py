@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from reconciler.kinds import behaviour_of
 from reconciler.kinds.behaviour import RuleContext
-from reconciler.model.field_types import canonical_text, time_text
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import (
@@ -24,6 +23,7 @@ from reconciler.model.plan import (
     SecretUse,
 )
 from reconciler.model.resource import Lifecycle, Resource, State
+from reconciler.model.schemas import canonical_text, time_text
 from reconciler.model.text import printable, shortened
 from reconciler.model.values import (
     JSON,

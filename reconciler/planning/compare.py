@@ -19,7 +19,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.field_types import (
+from reconciler.model.kind import Dialect, Field, Kind, Variant
+from reconciler.model.live import LiveObject
+from reconciler.model.plan import FieldChange, Origin, SecretNote, SecretUse
+from reconciler.model.resource import Lifecycle, Resource
+from reconciler.model.schemas import (
     Boolean,
     DecimalText,
     Instant,
@@ -29,12 +33,9 @@ from reconciler.model.field_types import (
     OpenObject,
     Text,
     canonical_text,
+    looks_like_address,
+    looks_secret,
 )
-from reconciler.model.kind import Dialect, Field, Kind, Variant
-from reconciler.model.live import LiveObject
-from reconciler.model.plan import FieldChange, Origin, SecretNote, SecretUse
-from reconciler.model.resource import Lifecycle, Resource
-from reconciler.model.schemas import looks_like_address, looks_secret
 from reconciler.model.values import (
     CLEARED,
     JSON,

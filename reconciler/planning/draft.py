@@ -11,13 +11,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
-from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, Reason
-from reconciler.model.policy import Policy
 from reconciler.model.resource import Resource, State
-from reconciler.model.values import Path
+from reconciler.model.settings import Policy
+from reconciler.model.values import Address, Path
 from reconciler.planning.match import Match, Matching
 from reconciler.planning.places import Known
 from reconciler.planning.select import PlanContext, Selected

@@ -15,15 +15,14 @@ from datetime import datetime
 from typing import TypeAlias
 
 from reconciler.kinds import behaviour_of
-from reconciler.model.address import Address
-from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Identity, LiveObject, is_of_other_tool, plain_name
 from reconciler.model.plan import Change, Note, Reason, Refusal, Unmanaged
-from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.resource import Resource, State
+from reconciler.model.schemas import canonical_text
+from reconciler.model.settings import POSSIBLE_DUPLICATE
 from reconciler.model.text import listed, printable, quoted, several, yaml_text
-from reconciler.model.values import MISSING, JSONObject, Path, SecretRef
+from reconciler.model.values import MISSING, Address, JSONObject, Path, SecretRef
 from reconciler.planning.compare import comparable, field_leaves
 from reconciler.planning.draft import Draft, Duplicate
 from reconciler.planning.integrations import resolved

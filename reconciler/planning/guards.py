@@ -15,21 +15,20 @@ from msgspec.structs import replace
 
 from reconciler.kinds import behaviour_of
 from reconciler.kinds.behaviour import RuleContext
-from reconciler.model.address import Address, fits_any, joined, near_miss
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import OTHER_TOOL, Identity, LiveObject, is_of_other_tool
 from reconciler.model.plan import AMBIGUOUS, Change, Note, Refusal, Unmanaged
-from reconciler.model.policy import (
+from reconciler.model.resource import Resource, State
+from reconciler.model.schemas import known_schema, listed_values
+from reconciler.model.settings import (
     DEFAULT_DELETES,
     UNKNOWN_VALUE,
     Policy,
     PolicyRule,
     to_send_anyway,
 )
-from reconciler.model.resource import Resource, State
-from reconciler.model.schemas import known_schema, listed_values
-from reconciler.model.text import listed, printable, quoted, several
-from reconciler.model.values import JSON, MISSING, Path, path_text, value_at
+from reconciler.model.text import fits_any, joined, listed, near_miss, printable, quoted, several
+from reconciler.model.values import JSON, MISSING, Address, Path, path_text, value_at
 from reconciler.planning.draft import Draft, Synonyms
 from reconciler.planning.duplicates import refusal_of
 from reconciler.planning.match import Match, Matching

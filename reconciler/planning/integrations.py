@@ -12,13 +12,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
 from reconciler.model.kind import IntegrationField, Integrations, Kind
 from reconciler.model.live import Live
 from reconciler.model.plan import AMBIGUOUS, UNRESOLVED, Change, FieldChange, Refusal
 from reconciler.model.resource import Resource, State
 from reconciler.model.text import listed, printable, quoted
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, put_at, value_at
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    Address,
+    JSONObject,
+    Path,
+    path_text,
+    put_at,
+    value_at,
+)
 from reconciler.planning.compare import is_ignored
 from reconciler.planning.match import Match, Matching
 

@@ -10,14 +10,13 @@ from hashlib import sha256
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
 from reconciler.model.event import Report
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Entry, Resource, State
 from reconciler.model.text import quoted
-from reconciler.model.values import SecretSource, path_text, secret_refs
+from reconciler.model.values import Address, SecretSource, path_text, secret_refs
 
 
 class Declared(Struct, frozen=True):

@@ -20,10 +20,10 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, Note, Plan, PlanSource, Unmanaged
+from reconciler.model.values import Address
 from reconciler.planning.changes import deletion_of, resource_changes
 from reconciler.planning.draft import Draft
 from reconciler.planning.duplicates import duplicates_of

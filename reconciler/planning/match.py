@@ -10,7 +10,6 @@ from functools import cached_property
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.model.address import Address, fits_any
 from reconciler.model.kind import Kind, containers
 from reconciler.model.live import (
     OTHER_TOOL,
@@ -21,10 +20,10 @@ from reconciler.model.live import (
     is_same_id,
 )
 from reconciler.model.plan import AMBIGUOUS, UNRESOLVED, Refusal, Unmanaged
-from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, Entry, ParentRef, Resource, State
-from reconciler.model.text import listed, printable, quoted, several
-from reconciler.model.values import MISSING, Path, value_at
+from reconciler.model.settings import Policy
+from reconciler.model.text import fits_any, listed, printable, quoted, several
+from reconciler.model.values import MISSING, Address, Path, value_at
 from reconciler.planning.compare import difference
 from reconciler.planning.inventory import Declared, Inventory
 

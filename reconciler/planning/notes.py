@@ -8,11 +8,10 @@ from operator import attrgetter
 
 from reconciler.diagnostics import Diagnostic
 from reconciler.kinds import behaviour_of
-from reconciler.model.address import Address
 from reconciler.model.kind import Action
-from reconciler.model.pause import Cause, cause_of_pause
 from reconciler.model.plan import Leaving, Note, Plan
 from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.run import Cause, cause_of_pause
 from reconciler.model.text import (
     IMPLICIT_ENVIRONMENT,
     command_text,
@@ -21,7 +20,7 @@ from reconciler.model.text import (
     quoted,
     several,
 )
-from reconciler.model.values import secret_refs
+from reconciler.model.values import Address, secret_refs
 from reconciler.planning.draft import Draft
 from reconciler.planning.duplicates import collision_notes, look_alike_notes
 from reconciler.planning.guards import rule_notes

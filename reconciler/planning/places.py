@@ -17,12 +17,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.kinds import behaviour_of
-from reconciler.model.field_types import OpenObject, canonical_text
 from reconciler.model.kind import Action, Kind, Variant, filled
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, NewPlace, Novelty
 from reconciler.model.resource import Resource
-from reconciler.model.schemas import canonical_host, looks_like_address, looks_secret
+from reconciler.model.schemas import (
+    OpenObject,
+    canonical_host,
+    canonical_text,
+    looks_like_address,
+    looks_secret,
+)
 from reconciler.model.values import (
     JSON,
     MISSING,

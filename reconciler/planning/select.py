@@ -19,14 +19,22 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.model.address import Address, choice, fits_any, nearest
 from reconciler.model.kind import Kind, containers
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import IDENTITY, Note, Reason, Refusal
-from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Resource, State
-from reconciler.model.text import command_text, listed, named, printable, quoted
-from reconciler.model.values import secret_refs
+from reconciler.model.settings import PlanOptions, Policy, Selection
+from reconciler.model.text import (
+    choice,
+    command_text,
+    fits_any,
+    listed,
+    named,
+    nearest,
+    printable,
+    quoted,
+)
+from reconciler.model.values import Address, secret_refs
 from reconciler.planning.compare import is_identical
 from reconciler.planning.integrations import parents_of_names
 from reconciler.planning.inventory import Inventory

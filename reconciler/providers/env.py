@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from reconciler.errors import SecretUnavailable
-from reconciler.model.address import nearest
-from reconciler.model.connection import API_KEY, untrusted
 from reconciler.model.schemas import looks_secret
+from reconciler.model.settings import API_KEY, untrusted
+from reconciler.model.text import nearest
 from reconciler.model.values import JSON, FieldOrigin, SecretSource, with_default
 from reconciler.providers.provider import FillContext, Provider, SecretContext
 

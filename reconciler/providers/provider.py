@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.model.connection import Readable, SecretSettings
+from reconciler.model.settings import Readable, SecretSettings
 from reconciler.model.values import JSON, FieldOrigin, SecretSource
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.model.address import choice
+from reconciler.model.text import choice
 from reconciler.model.values import JSON, with_default
 from reconciler.providers.provider import FillContext, Provider
 

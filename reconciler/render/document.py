@@ -16,8 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.diagnostics import OfEnvironment
-from reconciler.model.address import Address
 from reconciler.model.text import named, printable, safe_output, several, shortened
+from reconciler.model.values import Address
 from reconciler.render.options import PLAIN, Colour, RenderOptions, Style, padded, width_of
 
 _MARGIN = 300

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark, OfEnvironment
 from reconciler.kinds import all_kinds
-from reconciler.model.address import Address
 from reconciler.model.kind import Action, containers
 from reconciler.model.plan import (
     Change,
@@ -40,6 +39,7 @@ from reconciler.model.text import (
     several,
     shortened,
 )
+from reconciler.model.values import Address
 from reconciler.planning.notes import NO_INVENTORY
 from reconciler.planning.places import INSIDE
 from reconciler.render.options import DEFAULTS, RenderOptions

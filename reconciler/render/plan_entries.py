@@ -12,11 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.kinds import kinds_by_name
-from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Consequence, Plan, Reason, Severity
 from reconciler.model.text import counted_nouns, listed, printable, several, shortened
-from reconciler.model.values import JSON
+from reconciler.model.values import JSON, Address
 from reconciler.render.options import Colour
 from reconciler.render.plan_fields import (
     FieldLine,

@@ -13,9 +13,9 @@ import orjson
 from msgspec import Struct
 
 from reconciler.kinds import all_kinds
-from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind, Variant
 from reconciler.model.plan import Change, FieldChange, Origin, SecretNote, SecretUse
+from reconciler.model.schemas import canonical_text
 from reconciler.model.text import printable, shortened
 from reconciler.model.values import (
     JSON,

@@ -10,21 +10,18 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
-from reconciler.model.backfill_plan import (
-    BackfillEnd,
-    BackfillPlan,
-    BackfillState,
-    ObjectBackfills,
-    PlannedBackfill,
-)
 from reconciler.model.plan import Consequence, Severity
 from reconciler.model.run import (
     BILLING,
     NO_END,
+    BackfillEnd,
+    BackfillPlan,
+    BackfillState,
     LogEntry,
     LogReport,
     Matched,
+    ObjectBackfills,
+    PlannedBackfill,
     Run,
     RunReport,
     Subject,
@@ -42,6 +39,7 @@ from reconciler.model.text import (
     shortened,
 )
 from reconciler.model.times import moment_as_option
+from reconciler.model.values import Address
 from reconciler.render.document import (
     Cell,
     Column,

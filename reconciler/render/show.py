@@ -12,16 +12,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from reconciler.errors import ExitCode
-from reconciler.model.audit_log import Audit, Ending, LoggedChange, LoggedRun
-from reconciler.model.backfill_plan import BackfillPlan
+from reconciler.model.decoding import Audit, Ending, LoggedChange, LoggedRun
 from reconciler.model.plan import Plan
-from reconciler.model.resolved import (
+from reconciler.model.resource import (
     PublicField,
     PublicOrigin,
     PublicParent,
     PublicReference,
     PublicResource,
 )
+from reconciler.model.run import BackfillPlan
 from reconciler.model.text import printable, several, shortened
 from reconciler.model.values import JSON, UNSET, Path, escaped_text, map_leaves
 from reconciler.render.diagnostics import place_as_text

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from reconciler.errors import Forbidden, InvalidResponse, NotFound, ServiceError
 from reconciler.model.kind import Dialect, Kind
-from reconciler.model.request import Repeat, Request
+from reconciler.model.live import Repeat, Request
 from reconciler.model.values import JSON
 from reconciler.service.transport import Transport
 

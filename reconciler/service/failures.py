@@ -28,8 +28,8 @@ from reconciler.errors import (
     Unauthorized,
     Unavailable,
 )
+from reconciler.model.live import Repeat, Request
 from reconciler.model.redaction import Mask
-from reconciler.model.request import Repeat, Request
 from reconciler.model.text import printable
 
 _SECONDS = re.compile(r"\d{1,9}(\.\d*)?")

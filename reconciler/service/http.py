@@ -20,9 +20,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.errors import ReconcilerError, SecretUnavailable, ServiceError, Unavailable
-from reconciler.model.connection import SecretSettings, is_loopback
+from reconciler.model.live import Request
 from reconciler.model.redaction import Mask, Redactor
-from reconciler.model.request import Request
+from reconciler.model.settings import SecretSettings, is_loopback
 from reconciler.model.text import printable
 from reconciler.model.values import CLEARED, JSON, SecretRef, SecretSource, SecretValue, map_leaves
 from reconciler.providers import providers

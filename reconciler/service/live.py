@@ -20,8 +20,7 @@ from msgspec.structs import replace
 from reconciler.errors import Forbidden, InvalidResponse, NotFound
 from reconciler.model.event import Reading
 from reconciler.model.kind import Dialect, Integrations, Kind
-from reconciler.model.live import Live, LiveObject, id_text, is_same_id
-from reconciler.model.request import Routes
+from reconciler.model.live import Live, LiveObject, Routes, id_text, is_same_id
 from reconciler.model.resource import Desired, Resource
 from reconciler.model.text import json_shown, printable, shown_in
 from reconciler.model.values import JSON, JSONObject

@@ -11,11 +11,10 @@ from msgspec import Struct
 
 from reconciler.errors import BadUsage, Forbidden, InvalidResponse, NotFound, ReconcilerError
 from reconciler.kinds import behaviour_of
-from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect, Kind
-from reconciler.model.live import LiveObject, id_text
-from reconciler.model.request import Operation, Paging, Query, Request, Routes
+from reconciler.model.live import LiveObject, Operation, Paging, Query, Request, Routes, id_text
 from reconciler.model.run import BackfillRow, InvalidRun, Run
+from reconciler.model.schemas import time_text
 from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text, printable, quoted
 from reconciler.model.values import JSON, JSONObject
 from reconciler.service.transport import Transport

@@ -16,8 +16,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.errors import Interrupted
-from reconciler.model.connection import ClientOptions, Window, is_loopback
 from reconciler.model.event import Event, Waiting
+from reconciler.model.settings import ClientOptions, Window, is_loopback
 
 HOUR = 3_600.0
 _MARGIN = 0.1

@@ -12,8 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from reconciler.errors import IncompleteList, Invalid, InvalidResponse
-from reconciler.model.live import id_text
-from reconciler.model.request import Repeat, Request
+from reconciler.model.live import Repeat, Request, id_text
 from reconciler.model.text import json_shown, shown_in
 from reconciler.model.values import JSON, JSONObject
 from reconciler.service.pace import together

@@ -25,9 +25,9 @@ from reconciler.errors import (
     Throttled,
     Unavailable,
 )
-from reconciler.model.connection import Connection
 from reconciler.model.event import Event, Listener, Sending, Sent
-from reconciler.model.request import Answer, Request
+from reconciler.model.live import Answer, Request
+from reconciler.model.settings import Connection
 from reconciler.providers.flaws import key_flaw_of
 from reconciler.service.failures import (
     Attempts,

@@ -12,9 +12,8 @@ from jsonschema import Draft202012Validator
 
 from reconciler import kinds
 from reconciler.kinds import all_kinds, behaviour_of
-from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Dialect, Kind
-from reconciler.model.schemas import schema, schema_names
+from reconciler.model.schemas import canonical_text, schema, schema_names
 from tests.conftest import ROOT
 
 KINDS = all_kinds()

@@ -113,7 +113,7 @@ def test_a_provider_is_one_file(copy: Path) -> None:
     assert "${vault:web} from vault" in shown
     looked_up = (
         "from reconciler.service.http import SecretResolver\n"
-        "from reconciler.model.connection import SecretSettings\n"
+        "from reconciler.model.settings import SecretSettings\n"
         "from reconciler.model.values import SecretRef\n"
         "resolver = SecretResolver(SecretSettings('.'), {})\n"
         "print(resolver.resolve(SecretRef.of('vault', 'kv/token')).reveal())\n"

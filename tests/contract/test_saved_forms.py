@@ -13,16 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
-from reconciler.model.audit_log import read_log
-from reconciler.model.backfill_plan import (
-    BackfillEnd,
-    BackfillPlan,
-    BackfillState,
-    ObjectBackfills,
-    PlannedBackfill,
-)
-from reconciler.model.decoding import InvalidPlanFile, decode
+from reconciler.model.decoding import InvalidPlanFile, decode, read_log
 from reconciler.model.event import (
     BackfillsEnded,
     BackfillsPlanned,
@@ -43,7 +34,15 @@ from reconciler.model.event import (
 )
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.plan import Change, Origin, Reason, SecretUse, Severity, encode
+from reconciler.model.run import (
+    BackfillEnd,
+    BackfillPlan,
+    BackfillState,
+    ObjectBackfills,
+    PlannedBackfill,
+)
 from reconciler.model.schemas import schema
+from reconciler.model.values import Address
 from scripts.saved_schemas import generated
 from tests.conftest import ROOT
 from tests.golden.test_plans import CASES

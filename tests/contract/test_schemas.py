@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 
 from reconciler.kinds import all_kinds
 from reconciler.model.kind import Dialect, Field, Kind, Variant
-from reconciler.model.policy import Policy
 from reconciler.model.schemas import schema, schema_names
+from reconciler.model.settings import Policy
 from reconciler.model.values import MISSING
 from scripts.reference import generated
 from scripts.saved_schemas import FORMS

@@ -26,12 +26,12 @@ from msgspec.structs import replace
 from reconciler.commands.pause.toggling import Toggling
 from reconciler.files.loading import load
 from reconciler.kinds import all_kinds
-from reconciler.model.address import Address
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Action, Dialect, Integration, Integrations
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan, encode
-from reconciler.model.policy import PlanOptions, Selection
+from reconciler.model.settings import PlanOptions, Selection
+from reconciler.model.values import Address
 from reconciler.planning.make import make_plan
 from reconciler.planning.match import match
 from reconciler.planning.select import PlanContext, select

@@ -11,7 +11,7 @@ import pytest
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.show import resolved
 from reconciler.files.loading import load
-from reconciler.model.address import Address
+from reconciler.model.values import Address
 from tests.support.cli import write
 from tests.support.reports import written
 from tests.support.worlds import NOW

@@ -16,19 +16,19 @@ from msgspec.structs import replace
 
 from reconciler.commands.apply.saved import stale_message
 from reconciler.errors import StalePlan
-from reconciler.model.address import Address
-from reconciler.model.backfill_plan import (
+from reconciler.model.decoding import decode
+from reconciler.model.live import Live
+from reconciler.model.plan import Consequence, Plan, PlanSource, Severity, encode
+from reconciler.model.public import as_json
+from reconciler.model.resource import Desired, State
+from reconciler.model.run import (
     BackfillEnd,
     BackfillPlan,
     BackfillState,
     ObjectBackfills,
     PlannedBackfill,
 )
-from reconciler.model.decoding import decode
-from reconciler.model.live import Live
-from reconciler.model.plan import Consequence, Plan, PlanSource, Severity, encode
-from reconciler.model.public import as_json
-from reconciler.model.resource import Desired, State
+from reconciler.model.values import Address
 from reconciler.planning.approval import differences
 from reconciler.render.ci_reports import plan_as_github, plan_as_gitlab
 from reconciler.render.html import plan_as_html

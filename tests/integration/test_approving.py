@@ -11,7 +11,7 @@ import pytest
 from reconciler.commands.apply.run import Applied, Screen, apply
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
-from reconciler.model.policy import PlanOptions
+from reconciler.model.settings import PlanOptions
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 

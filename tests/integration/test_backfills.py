@@ -18,9 +18,9 @@ from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Workspace
 from reconciler.commands.show import audit_of
 from reconciler.errors import BadUsage, NotFound, ReconcilerError
-from reconciler.model.audit_log import read_log
-from reconciler.model.backfill_plan import BackfillPlan
+from reconciler.model.decoding import read_log
 from reconciler.model.event import Event, Sent, Waiting
+from reconciler.model.run import BackfillPlan
 from reconciler.render.options import DEFAULTS
 from reconciler.render.runs import ends_as_text
 from tests.conftest import StartService

@@ -14,9 +14,14 @@ from typing import Any
 import pytest
 
 from reconciler.kinds import all_kinds
-from reconciler.model.field_types import MergedObject
 from reconciler.model.kind import Dialect
-from reconciler.model.schemas import known_schema, own_properties, schema_names, types_of
+from reconciler.model.schemas import (
+    MergedObject,
+    known_schema,
+    own_properties,
+    schema_names,
+    types_of,
+)
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from reconciler.commands.gaps import GapReport, gaps
 from reconciler.commands.runtime import Reported
-from reconciler.model.connection import ClientOptions, Window
 from reconciler.model.public import as_json
 from reconciler.model.schemas import known_schema
+from reconciler.model.settings import ClientOptions, Window
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler

@@ -15,8 +15,8 @@ from reconciler.commands.output import worst_of
 from reconciler.commands.plan import work as plans
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ExitCode
-from reconciler.model.connection import Window
 from reconciler.model.event import Event, Noted
+from reconciler.model.settings import Window
 from reconciler.service.pace import ClientSettings
 from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write

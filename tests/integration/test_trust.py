@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.session import Session
-from reconciler.model.connection import ClientOptions
+from reconciler.model.settings import ClientOptions
 from tests.conftest import StartService
 from tests.security.witness import Listener, listener
 from tests.support.cli import Ran, reconciler, write

@@ -26,7 +26,7 @@ from reconciler.git.inventory import ref_of
 from reconciler.git.repository import Repository
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, encode
-from reconciler.model.policy import PlanOptions, Selection
+from reconciler.model.settings import PlanOptions, Selection
 from reconciler.service.pace import ClientSettings
 from tests.model.declared import leaves
 from tests.model.identity import Live

@@ -14,12 +14,11 @@ from deepdiff import DeepDiff
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from reconciler.model.address import Address
-from reconciler.model.field_types import MergedObject, OpenObject, SetOf, Text
 from reconciler.model.kind import Field
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
-from reconciler.model.values import MISSING, Path, value_at
+from reconciler.model.schemas import MergedObject, OpenObject, SetOf, Text
+from reconciler.model.values import MISSING, Address, Path, value_at
 from reconciler.planning.compare import (
     difference,
     field_leaves,

@@ -19,7 +19,8 @@ from reconciler.commands.import_live import import_live
 from reconciler.commands.plan.work import plan
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.kinds import all_kinds
-from reconciler.model.field_types import (
+from reconciler.model.kind import Action, Field, Kind
+from reconciler.model.schemas import (
     Boolean,
     DecimalText,
     Instant,
@@ -28,9 +29,8 @@ from reconciler.model.field_types import (
     MergedObject,
     OpenObject,
     SetOf,
+    schema,
 )
-from reconciler.model.kind import Action, Field, Kind
-from reconciler.model.schemas import schema
 from tests.conftest import LONG
 from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator
 

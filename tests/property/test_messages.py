@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.connection import SecretSettings
 from reconciler.model.plan import Plan, encode
+from reconciler.model.settings import SecretSettings
 from reconciler.model.text import is_breaking
 from reconciler.model.values import SecretRef
 from reconciler.providers.flaws import flaw_of

@@ -13,8 +13,8 @@ from reconciler.model.decoding import decode
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import encode
-from reconciler.model.policy import Limit, PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
+from reconciler.model.settings import Limit, PlanOptions, Policy, Selection
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text

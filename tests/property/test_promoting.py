@@ -19,8 +19,8 @@ from reconciler.commands.promote import promote
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.files.loading import load
-from reconciler.model.address import Address
 from reconciler.model.resource import Resource
+from reconciler.model.values import Address
 from tests.conftest import LONG
 from tests.support.cli import write
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from reconciler.kinds import all_kinds
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan
-from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
+from reconciler.model.settings import Policy
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.select import needs_of, parents_to_read, select
 from tests.support.worlds import KINDS, inventory_of, plan_context, planned, worlds

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from reconciler.model.decoding import decode
 from reconciler.model.live import Live
 from reconciler.model.plan import encode
-from reconciler.model.policy import PlanOptions, rules_of
 from reconciler.model.resource import Desired
+from reconciler.model.settings import PlanOptions, rules_of
 from reconciler.planning.guards import breaches
 from tests.support.worlds import KINDS, planned, worlds
 

@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Action
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Change, Plan, encode
-from reconciler.model.policy import PlanOptions
 from reconciler.model.resource import Desired, State
-from reconciler.model.values import MISSING, path_text
+from reconciler.model.settings import PlanOptions
+from reconciler.model.values import MISSING, Address, path_text
 from reconciler.planning.approval import differences
 from tests.support.forging import forged
 from tests.support.worlds import (

@@ -8,9 +8,9 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.connection import SecretSettings
 from reconciler.model.plan import encode
 from reconciler.model.redaction import masked_in
+from reconciler.model.settings import SecretSettings
 from reconciler.model.values import SecretRef
 from reconciler.render.options import RenderOptions, Style
 from reconciler.render.plan_markdown import plan_as_markdown

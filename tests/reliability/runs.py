@@ -17,7 +17,7 @@ from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.model.event import Event, Failed, Report
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions
+from reconciler.model.settings import PlanOptions
 from reconciler.service.pace import ClientSettings, Stop
 from tests.reliability.accounting import normal
 from tests.reliability.scenarios import ENVIRON, Scenario

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.connection import Window
+from reconciler.model.settings import Window
 from tests.conftest import LONG
 from tests.reliability.runs import Ran, applier
 from tests.reliability.scenarios import Scenario, creates_of, projects_of, removed_projects_of

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.connection import Window
+from reconciler.model.settings import Window
 from tests.conftest import LONG
 from tests.reliability.processes import Command, Template, template
 from tests.reliability.runs import applier

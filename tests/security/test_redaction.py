@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.model.kind import Action
+from reconciler.model.live import Repeat, Request
 from reconciler.model.plan import encode
 from reconciler.model.redaction import HIDDEN, Redactor, masked_in, redact_line
-from reconciler.model.request import Repeat, Request
 from reconciler.model.resource import State
 from reconciler.model.schemas import looks_secret
 from reconciler.model.values import SecretValue

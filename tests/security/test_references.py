@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.errors import SecretUnavailable
-from reconciler.model.connection import Readable, SecretSettings
+from reconciler.model.settings import Readable, SecretSettings
 from reconciler.model.values import SecretRef
 from reconciler.service.http import SecretResolver
 from tests.support.cli import Ran, reconciler, write

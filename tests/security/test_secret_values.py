@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.model.connection import SecretSettings
+from reconciler.model.settings import SecretSettings
 from reconciler.model.values import SecretRef
 from reconciler.providers.flaws import flaw_of
 from reconciler.service.http import SecretResolver

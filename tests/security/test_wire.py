@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from reconciler.errors import ReconcilerError, ServiceError, Unavailable
-from reconciler.model.request import Answer, Repeat, Request
+from reconciler.model.live import Answer, Repeat, Request
 from reconciler.service.http import open_http
 from reconciler.service.pace import ClientSettings
 from tests.security.witness import listener, witnessed

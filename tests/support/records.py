@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from reconciler.model.audit_log import encode_line
+from reconciler.model.decoding import encode_line
 from reconciler.model.event import Event, Record, RunInfo
 
 RUN = RunInfo("run-1", "1.0", "ci-7", "root", "ada", "https://ci.example.com/jobs/1")

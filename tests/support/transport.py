@@ -11,8 +11,8 @@ from typing import Any
 
 import httpx
 
-from reconciler.model.connection import Connection, SecretSettings
 from reconciler.model.event import Listener
+from reconciler.model.settings import Connection, SecretSettings
 from reconciler.model.values import SecretRef
 from reconciler.service.http import SecretResolver
 from reconciler.service.pace import ClientSettings, Stop

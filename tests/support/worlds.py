@@ -13,13 +13,12 @@ from msgspec.structs import replace
 
 from reconciler.applying.check import modifications
 from reconciler.kinds import all_kinds
-from reconciler.model.address import Address
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
-from reconciler.model.values import SecretRef
+from reconciler.model.settings import PlanOptions, Policy
+from reconciler.model.values import Address, SecretRef
 from reconciler.planning.inventory import Applied, Inventory, Record, hash_of_secrets
 from reconciler.planning.make import make_plan
 from reconciler.planning.match import match

@@ -28,14 +28,14 @@ from reconciler.errors import (
 )
 from reconciler.git.ci import is_job
 from reconciler.kinds import kinds_by_name
-from reconciler.model.address import Address
 from reconciler.model.event import Ended, Report, Verifying
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import masked_in
+from reconciler.model.settings import PlanOptions
 from reconciler.model.text import several
+from reconciler.model.values import Address
 from reconciler.planning.inventory import Inventory
 from reconciler.service.transport import Transport
 

@@ -15,7 +15,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.decoding import decode
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan, PlanSource, SecretUse
-from reconciler.model.policy import PlanOptions
+from reconciler.model.settings import PlanOptions
 from reconciler.model.text import printable, several
 from reconciler.planning.approval import differences
 from reconciler.planning.inventory import Inventory

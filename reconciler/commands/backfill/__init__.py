@@ -39,7 +39,7 @@ from reconciler.render import DEFAULT, writer_of
 
 if TYPE_CHECKING:
     from reconciler.commands.backfill.planning import Wanted
-    from reconciler.model.backfill_plan import BackfillPlan
+    from reconciler.model.run import BackfillPlan
 
 _WINDOW = "7d"
 

@@ -19,9 +19,8 @@ from reconciler.commands.gaps import (
 from reconciler.commands.targets import Target, Targets
 from reconciler.errors import BadUsage
 from reconciler.kinds import behaviour_of
-from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills, PlannedBackfill
 from reconciler.model.plan import Consequence, PlanSource, Severity
-from reconciler.model.run import BILLING, Run
+from reconciler.model.run import BILLING, BackfillPlan, ObjectBackfills, PlannedBackfill, Run
 from reconciler.model.text import listed, quoted, several
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, is_date, moment_of
 from reconciler.planning.approval import Approval, confirmed, typed

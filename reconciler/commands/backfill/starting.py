@@ -28,18 +28,20 @@ from reconciler.errors import (
     ServiceError,
     Throttled,
 )
-from reconciler.model.backfill_plan import (
+from reconciler.model.event import BackfillsEnded, BackfillsPlanned, Noted
+from reconciler.model.kind import Dialect
+from reconciler.model.live import id_text
+from reconciler.model.run import (
+    COMPLETED,
     BackfillEnd,
     BackfillPlan,
+    BackfillRow,
     BackfillState,
     ObjectBackfills,
     PlannedBackfill,
+    Run,
 )
-from reconciler.model.event import BackfillsEnded, BackfillsPlanned, Noted
-from reconciler.model.field_types import time_text
-from reconciler.model.kind import Dialect
-from reconciler.model.live import id_text
-from reconciler.model.run import COMPLETED, BackfillRow, Run
+from reconciler.model.schemas import time_text
 from reconciler.model.text import printable, quoted
 from reconciler.model.times import Schedule
 from reconciler.model.values import JSONObject

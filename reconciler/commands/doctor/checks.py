@@ -34,13 +34,12 @@ from reconciler.errors import (
 from reconciler.git.inventory import REFS, REMOTE
 from reconciler.git.repository import Repository
 from reconciler.kinds import kinds_by_name
-from reconciler.model.connection import ClientOptions
 from reconciler.model.kind import Action
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, Refusal
-from reconciler.model.policy import PlanOptions
 from reconciler.model.public import Public, Term, derived
 from reconciler.model.resource import Resource
+from reconciler.model.settings import ClientOptions, PlanOptions
 from reconciler.model.text import listed, named, printable, several
 from reconciler.model.values import Path as FieldPath
 from reconciler.model.values import mapping_of, secret_refs, value_at

@@ -26,15 +26,14 @@ from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, read_targets
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds, kinds_by_name
-from reconciler.model.address import Address, fits_any
 from reconciler.model.event import Ended, Report
 from reconciler.model.kind import Action, Field
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan, Reason
-from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Desired, ParentRef, Resource
-from reconciler.model.text import json_shown, listed, printable, quoted, several
-from reconciler.model.values import mapping_of
+from reconciler.model.settings import PlanOptions, Policy
+from reconciler.model.text import fits_any, json_shown, listed, printable, quoted, several
+from reconciler.model.values import Address, mapping_of
 from reconciler.planning.compare import is_ignored, live_fields
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.make import make_plan

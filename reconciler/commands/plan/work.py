@@ -16,8 +16,8 @@ from reconciler.git.ci import is_job
 from reconciler.kinds import all_kinds
 from reconciler.model.kind import Action, Kind, containers
 from reconciler.model.plan import Note, Plan
-from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import masked_in
+from reconciler.model.settings import PlanOptions
 from reconciler.service.access import known_key
 from reconciler.service.pace import Estimate
 from reconciler.service.transport import Transport

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) -> frozenset[State]:
     """Return the states that comma lists name. Raises BadUsage for an unknown one."""
     from reconciler.commands.status.report import State
-    from reconciler.model.address import choice
+    from reconciler.model.text import choice
     from reconciler.planning.select import parts
 
     words = [part for text in written for part in parts(text)]

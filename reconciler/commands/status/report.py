@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from reconciler.diagnostics import OfEnvironment
-from reconciler.model.address import Address
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import Run
 from reconciler.model.text import (
@@ -21,6 +20,7 @@ from reconciler.model.text import (
     shortened,
 )
 from reconciler.model.times import rough_duration
+from reconciler.model.values import Address
 from reconciler.render.document import (
     Bar,
     Cell,

@@ -14,15 +14,17 @@ from reconciler.commands.targets import Target, Targets, opened
 from reconciler.errors import InvalidResponse
 from reconciler.model.event import Noted
 from reconciler.model.kind import Action, Dialect
-from reconciler.model.pause import Cause, cause_of_pause, pause_began
 from reconciler.model.plan import UNRESOLVED, Plan
-from reconciler.model.policy import PlanOptions
 from reconciler.model.run import (
     BILLING,
+    Cause,
     InvalidRun,
     Run,
+    cause_of_pause,
     moment_at,
+    pause_began,
 )
+from reconciler.model.settings import PlanOptions
 from reconciler.model.text import several
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, rough_duration
 from reconciler.service.operations import latest_runs

@@ -27,13 +27,14 @@ from reconciler.files.schema.annotations import (
 )
 from reconciler.files.yaml.document import Input, Unknown, UnknownInput, UnknownText
 from reconciler.kinds import kinds_by_collection
-from reconciler.model.address import Address, choice, joined, near_miss, nearest
-from reconciler.model.policy import to_send_anyway
 from reconciler.model.schemas import member_schema, schema, schema_names, types_of
+from reconciler.model.settings import to_send_anyway
+from reconciler.model.text import choice, joined, near_miss, nearest
 from reconciler.model.values import (
     JSON,
     MISSING,
     PLAIN,
+    Address,
     Path,
     SecretRef,
     holds_reference,

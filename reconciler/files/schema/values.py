@@ -14,9 +14,8 @@ from msgspec import Struct
 from reconciler.files.schema.annotations import Carriers, annotated
 from reconciler.files.schema.validation import CheckContext
 from reconciler.files.yaml.document import Unknown
-from reconciler.model.field_types import EARLIEST, LATEST, moment
 from reconciler.model.kind import IntegrationField, Kind
-from reconciler.model.schemas import known_schema, variant_schema
+from reconciler.model.schemas import EARLIEST, LATEST, known_schema, moment, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 
 _ORDERED = "x-ordered"

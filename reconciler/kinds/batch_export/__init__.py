@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from reconciler.kinds.batch_export.destinations import DESTINATION, integration_of
 from reconciler.kinds.batch_export.query import QueryText
-from reconciler.model.field_types import Text
 from reconciler.model.kind import Action, Dialect, Field, Toggle, kind_of
+from reconciler.model.schemas import Text
 from reconciler.model.values import JSONObject
 
 _SCHEDULE = ("interval", "timezone", "offset_day", "offset_hour")

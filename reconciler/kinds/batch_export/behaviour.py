@@ -12,10 +12,10 @@ from reconciler.kinds.batch_export.consequences import RULES
 from reconciler.kinds.batch_export.query import tables_of
 from reconciler.kinds.batch_export.refusals import REFUSALS
 from reconciler.kinds.behaviour import Behaviour, Overlap
-from reconciler.model.field_types import moment
 from reconciler.model.kind import Dialect
+from reconciler.model.live import Operation, Paging, Repeat
 from reconciler.model.plan import Consequence, Severity
-from reconciler.model.request import Operation, Paging, Repeat
+from reconciler.model.schemas import moment
 from reconciler.model.values import JSONObject, value_at
 
 _READ, _WRITE = "batch_export:read", "batch_export:write"

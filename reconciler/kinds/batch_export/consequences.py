@@ -13,13 +13,18 @@ from datetime import UTC, datetime, timedelta
 from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.kinds.batch_export.query import code_of, hides_code
 from reconciler.kinds.behaviour import Outcome, RuleContext, Rules
-from reconciler.model.field_types import moment
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
-from reconciler.model.pause import Cause, cause_of_pause
 from reconciler.model.plan import Effect, FieldChange, NewPlace, Novelty, Severity
-from reconciler.model.run import BILLING, COMPLETED, FAILED, failures_in_a_row
-from reconciler.model.schemas import canonical_host, looks_like_address
+from reconciler.model.run import (
+    BILLING,
+    COMPLETED,
+    FAILED,
+    Cause,
+    cause_of_pause,
+    failures_in_a_row,
+)
+from reconciler.model.schemas import canonical_host, looks_like_address, moment
 from reconciler.model.text import command_text, in_ascii, listed, quoted, several, shortened
 from reconciler.model.times import moment_as_option, step_of
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, mapping_of, value_at

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconciler.model.field_types import OpenObject, SetOf, Text
 from reconciler.model.kind import Dialect, Field, Integration, IntegrationField, variant_of
-from reconciler.model.schemas import holds_secret
+from reconciler.model.schemas import OpenObject, SetOf, Text, holds_secret
 from reconciler.model.values import JSONObject, mapping_of
 
 _KINDS = {

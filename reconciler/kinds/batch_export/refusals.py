@@ -14,9 +14,8 @@ from reconciler.kinds.batch_export.consequences import (
 )
 from reconciler.kinds.batch_export.destinations import DESTINATION, INTEGRATIONS
 from reconciler.kinds.behaviour import Objection, RuleContext, Rules
-from reconciler.model.field_types import moment
 from reconciler.model.kind import SINCE_2026, Action, Dialect, Integrations
-from reconciler.model.schemas import known_schema
+from reconciler.model.schemas import known_schema, moment
 from reconciler.model.text import printable
 from reconciler.model.times import moment_as_option
 from reconciler.model.values import MISSING, JSONObject, mapping_of, path_text, value_at

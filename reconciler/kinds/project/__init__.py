@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from reconciler.model.field_types import ListOf, MergedObject, SetOf, Text
 from reconciler.model.kind import Field, kind_of
+from reconciler.model.schemas import ListOf, MergedObject, SetOf, Text
 from reconciler.model.values import JSONObject
 
 _SPECIAL = (

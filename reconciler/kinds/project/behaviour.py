@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 from reconciler.kinds.accepted import NOT_ACCEPTED
 from reconciler.kinds.behaviour import Behaviour, Objection, Outcome, RuleContext, Rules
-from reconciler.model.field_types import DecimalText
 from reconciler.model.kind import SINCE_2026, Action, Dialect
+from reconciler.model.live import Operation, Repeat
 from reconciler.model.plan import Effect, Severity
-from reconciler.model.request import Operation, Repeat
+from reconciler.model.schemas import DecimalText
 from reconciler.model.text import listed, quoted, several
 from reconciler.model.values import CLEARED, JSON, MISSING, leaves, mapping_of
 

@@ -11,8 +11,8 @@ from reconciler.model.event import Done, Event, Waiting
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.policy import Policy
 from reconciler.model.resource import Lifecycle, Resource, State
+from reconciler.model.settings import Policy
 from tests.support.worlds import BY_NAME, desired_of, export, planned, project, with_secrets
 from tests.unit.applying.conftest import World
 

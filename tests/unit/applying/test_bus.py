@@ -15,7 +15,6 @@ import pytest
 
 from reconciler.applying.log import AuditLog, Bus, Output
 from reconciler.errors import ReconcilerError
-from reconciler.model.address import Address
 from reconciler.model.event import (
     Done,
     Ended,
@@ -34,6 +33,7 @@ from reconciler.model.event import (
 )
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan
+from reconciler.model.values import Address
 from tests.support.devices import NEEDS_FULL_DISK
 from tests.support.records import RUN
 from tests.support.worlds import NOW, desired_of, live_of, planned, project

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.audit_log import Ending, read_log
+from reconciler.model.decoding import Ending, read_log
 from reconciler.model.event import Done, Event, Planned, Sent, Waiting
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions, Policy, Selection
+from reconciler.model.settings import PlanOptions, Policy, Selection
 from reconciler.service.pace import Stop
 from tests.support.records import log_of
 from tests.support.worlds import desired_of, export, planned, project

@@ -13,7 +13,6 @@ import pytest
 from reconciler.applying import execute
 from reconciler.applying import steps as actions
 from reconciler.errors import SecretUnavailable
-from reconciler.model.connection import Window
 from reconciler.model.event import (
     Done,
     Event,
@@ -27,6 +26,7 @@ from reconciler.model.event import (
     Waiting,
 )
 from reconciler.model.plan import Plan
+from reconciler.model.settings import Window
 from reconciler.service.pace import Stop
 from tests.support.transport import mocked
 from tests.support.worlds import desired_of, export, live_of, planned, project, with_secrets

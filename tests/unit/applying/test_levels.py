@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reconciler.applying.run import levels_of
-from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change
+from reconciler.model.values import Address
 
 
 def test_a_level_depends_only_on_the_levels_before() -> None:

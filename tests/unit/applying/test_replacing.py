@@ -10,8 +10,8 @@ from reconciler.model.event import Event, Sending, Sent
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions
 from reconciler.model.resource import Desired, Resource
+from reconciler.model.settings import PlanOptions
 from tests.support.worlds import desired_of, export, planned, project
 from tests.unit.applying.conftest import World
 

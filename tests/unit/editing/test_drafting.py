@@ -6,10 +6,9 @@ from typing import Any
 
 from reconciler.commands.import_choice import Adoption, ImportContext
 from reconciler.commands.import_drafts import Drafting
-from reconciler.model.address import Address
 from reconciler.model.live import Live
 from reconciler.model.resource import ParentRef
-from reconciler.model.values import value_at
+from reconciler.model.values import Address, value_at
 from tests.support.worlds import BY_NAME, live_export
 
 

@@ -8,7 +8,7 @@ from reconciler.commands.mv import renamed
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import ReconcilerError
 from reconciler.files.yaml.loader import parse
-from reconciler.model.address import Address
+from reconciler.model.values import Address
 
 WEB = Address("project", "web")
 

@@ -11,8 +11,8 @@ import pytest
 from reconciler.files import elsewhere
 from reconciler.files.elsewhere import declared_in_others
 from reconciler.git.repository import Repository
-from reconciler.model.address import Address
 from reconciler.model.resource import Desired
+from reconciler.model.values import Address
 from reconciler.paths import MAX_FILE_BYTES
 from tests.support.git import Git
 

@@ -15,8 +15,7 @@ from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfi
 from reconciler.errors import BadUsage
 from reconciler.files.loading import LoadOptions, load, load_all
 from reconciler.files.yaml.loader import parse
-from reconciler.model.address import Address
-from reconciler.model.values import SecretRef, SecretValue
+from reconciler.model.values import Address, SecretRef, SecretValue
 from tests.support.cli import write
 
 WORKSPACE = """\

@@ -10,7 +10,7 @@ from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.show import resolved
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.redaction import masked_in
-from reconciler.model.resolved import PublicField, PublicOrigin, PublicResource
+from reconciler.model.resource import PublicField, PublicOrigin, PublicResource
 from reconciler.model.values import path_text
 from tests.support.cli import write
 from tests.support.reports import written

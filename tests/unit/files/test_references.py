@@ -12,8 +12,8 @@ from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.files.loading import Loaded, load, load_all, load_at
 from reconciler.files.sources import FolderSource
 from reconciler.files.yaml.loader import ParsedFiles
-from reconciler.model.address import Address
-from reconciler.model.connection import Readable
+from reconciler.model.settings import Readable
+from reconciler.model.values import Address
 from tests.support.cli import reconciler, write
 
 LAKE = Address("batch_export", "lake")

@@ -14,7 +14,7 @@ from reconciler.files.resource_files import fits_path
 from reconciler.files.sources import FolderSource
 from reconciler.files.yaml.loader import ParsedFiles
 from reconciler.git.repository import GitSource, Objects, Repository
-from reconciler.model.connection import Readable
+from reconciler.model.settings import Readable
 from tests.support.cli import reconciler, write
 from tests.support.git import Git
 

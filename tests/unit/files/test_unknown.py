@@ -13,8 +13,8 @@ from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.files.loading import load, load_all, load_at
 from reconciler.files.sources import FolderSource
 from reconciler.files.yaml.loader import ParsedFiles
-from reconciler.model.connection import Readable
 from reconciler.model.schemas import schema, schema_names
+from reconciler.model.settings import Readable
 from reconciler.model.values import Path as Place
 from tests.support.cli import write
 

@@ -8,9 +8,7 @@ import orjson
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
-from reconciler.model.audit_log import Ending, LoggedChange, LoggedRun, read_log
-from reconciler.model.decoding import InvalidPlanFile
+from reconciler.model.decoding import Ending, InvalidPlanFile, LoggedChange, LoggedRun, read_log
 from reconciler.model.event import (
     Done,
     Ended,
@@ -27,6 +25,7 @@ from reconciler.model.event import (
 )
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, PlanSource, encode
+from reconciler.model.values import Address
 from tests.support.records import RUN, TIME, log_of
 
 CREATE = Change(Address("batch_export", "lake"), Action.CREATE, "Lake")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
-from reconciler.model.address import Address
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.plan import (
     Change,
@@ -31,9 +30,9 @@ from reconciler.model.plan import (
     Unmanaged,
     digest_of,
 )
-from reconciler.model.policy import Selection
 from reconciler.model.resource import Desired, ParentRef
-from reconciler.model.values import MISSING, SecretRef
+from reconciler.model.settings import Selection
+from reconciler.model.values import MISSING, Address, SecretRef
 from tests.support.worlds import Live, planned, worlds
 
 SOURCE = PlanSource("staging", "org", "https://eu.example.com", "1.0")

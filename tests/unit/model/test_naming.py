@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
-from reconciler.model.address import Address
+from reconciler.model.values import Address
 from reconciler.planning.select import Named, Names, kinds_named
 
 WEB = Named(Address("project", "web"), ("1",), ("Web shop",))

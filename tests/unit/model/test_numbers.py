@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.model.field_types import Integer, OpenObject, canonical_text
+from reconciler.model.schemas import Integer, OpenObject, canonical_text
 
 
 @pytest.mark.parametrize("value", [1e300, -1e300, 2.0**63, 1e19, "9" * 30, "-" + "9" * 30])

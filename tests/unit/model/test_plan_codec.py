@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
-from reconciler.model.address import Address
 from reconciler.model.decoding import InvalidPlanFile, decode
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.plan import (
@@ -36,9 +35,9 @@ from reconciler.model.plan import (
     digest_of,
     encode,
 )
-from reconciler.model.policy import Selection
 from reconciler.model.resource import ParentRef
-from reconciler.model.values import MISSING, SecretRef, SecretSource
+from reconciler.model.settings import Selection
+from reconciler.model.values import MISSING, Address, SecretRef, SecretSource
 from tests.support.limits import TIMEOUT
 
 SOURCE = PlanSource("staging", "org", "https://eu.example.com", "1.0")

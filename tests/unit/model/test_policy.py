@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.policy import Limit, Policy
+from reconciler.model.settings import Limit, Policy
 
 _limits = st.none() | st.builds(Limit, st.integers(0, 20), st.booleans())
 _policies = st.builds(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.model.address import choice, near_miss, nearest
+from reconciler.model.text import choice, near_miss, nearest
 
 MANY = [f"export-{number}" for number in range(500)] + ["orders", "visits"]
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.address import joined
-from reconciler.model.text import misleading, plain_json, printable, quoted, safe_output
+from reconciler.model.text import joined, misleading, plain_json, printable, quoted, safe_output
 
 _SPITEFUL = st.text(
     st.sampled_from(

@@ -6,7 +6,7 @@ from pkgutil import get_data
 
 import pytest
 
-from reconciler.model.field_types import Zone
+from reconciler.model.schemas import Zone
 
 NAMES = (get_data("tzdata", "zones") or b"").decode().split()
 

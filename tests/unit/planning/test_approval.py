@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Consequence, Plan, PlanSource, Severity
+from reconciler.model.values import Address
 from reconciler.planning.approval import approval_of
 
 DANGER = Consequence("history-lost", Severity.DANGER, "its history is lost")

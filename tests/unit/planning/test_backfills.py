@@ -19,12 +19,11 @@ from reconciler.commands.backfill.planning import (
 from reconciler.commands.gaps import Gap, GapState
 from reconciler.errors import BadUsage
 from reconciler.kinds.batch_export.behaviour import backfill_warnings
-from reconciler.model.address import Address
-from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills, PlannedBackfill
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource, Severity
-from reconciler.model.run import Run
+from reconciler.model.run import BackfillPlan, ObjectBackfills, PlannedBackfill, Run
 from reconciler.model.times import Interval, Schedule
+from reconciler.model.values import Address
 
 HOUR = timedelta(hours=1)
 START = datetime(2026, 6, 1, tzinfo=UTC)

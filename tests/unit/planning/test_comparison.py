@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from reconciler.model.field_types import MergedObject
 from reconciler.model.kind import Field
 from reconciler.model.live import Live
 from reconciler.model.resource import Desired
+from reconciler.model.schemas import MergedObject
 from reconciler.model.values import MISSING, SecretRef
 from reconciler.planning.compare import compared, difference, is_equal, is_identical
 from reconciler.planning.inventory import Declared

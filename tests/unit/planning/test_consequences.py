@@ -8,12 +8,12 @@ import pytest
 
 from reconciler.kinds import behaviour_of
 from reconciler.kinds.batch_export.destinations import DESTINATION
-from reconciler.model.field_types import Boolean, Integer
 from reconciler.model.kind import Action, Dialect, Field
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, Plan
-from reconciler.model.policy import Policy
 from reconciler.model.resource import Resource, State
+from reconciler.model.schemas import Boolean, Integer
+from reconciler.model.settings import Policy
 from tests.support.worlds import (
     BY_NAME,
     desired_of,

@@ -11,8 +11,8 @@ from reconciler.diagnostics import Mark
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Origin, Plan, Reason, Refusal, SecretUse
-from reconciler.model.policy import Limit, PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
+from reconciler.model.settings import Limit, PlanOptions, Policy, Selection
 from reconciler.model.values import SecretRef
 from reconciler.planning.inventory import Inventory
 from tests.support.worlds import (

@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.commands.plan.work import calls_of
-from reconciler.model.address import Address
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
+from reconciler.model.settings import PlanOptions, Policy, Selection
+from reconciler.model.values import Address
 from reconciler.planning.approval import differences
 from tests.support.worlds import (
     KINDS,

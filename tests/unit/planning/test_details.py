@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.model.live import LiveObject
-from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
+from reconciler.model.settings import PlanOptions, Policy, Selection
 from reconciler.planning.select import needs_of, select, short_forms
 from tests.support.worlds import (
     KINDS,

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Lifecycle, Resource, State
+from reconciler.model.settings import PlanOptions, Policy, Selection
+from reconciler.model.values import Address
 from tests.support.worlds import (
     desired_of,
     export,

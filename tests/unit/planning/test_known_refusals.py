@@ -11,8 +11,8 @@ from reconciler.kinds import behaviour_of
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.policy import Policy
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
+from reconciler.model.settings import Policy
 from reconciler.model.values import SecretRef
 from tests.support.worlds import (
     BY_NAME,

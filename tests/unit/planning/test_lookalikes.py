@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.policy import Policy
+from reconciler.model.settings import Policy
+from reconciler.model.values import Address
 from reconciler.planning.make import make_plan
 from reconciler.planning.select import select
 from tests.support.worlds import (

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.files.loading import load
-from reconciler.model.address import Address
 from reconciler.model.plan import Plan, Reason
-from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
+from reconciler.model.settings import PlanOptions, Policy
+from reconciler.model.values import Address
 from tests.support.cli import write
 from tests.support.worlds import (
     desired_of,

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import NewPlace, Novelty, Plan
-from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Lifecycle, ParentRef, Resource
+from reconciler.model.settings import PlanOptions, Policy
 from reconciler.model.values import SecretRef, SecretSource
 from reconciler.render.options import RenderOptions, Style
 from reconciler.render.plan_text import plan_as_text

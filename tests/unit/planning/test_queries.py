@@ -9,8 +9,8 @@ import pytest
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Dialect, Field
 from reconciler.model.plan import Change, Plan, encode
-from reconciler.model.policy import Policy
 from reconciler.model.resource import Lifecycle
+from reconciler.model.settings import Policy
 from reconciler.model.values import MISSING
 from tests.support.worlds import (
     BY_NAME,

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Lifecycle, ParentRef, State
+from reconciler.model.settings import PlanOptions, Policy
 from reconciler.model.values import SecretRef
 from tests.support.worlds import (
     PureServer,

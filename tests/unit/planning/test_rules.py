@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.model.plan import Plan
-from reconciler.model.policy import (
+from reconciler.model.resource import Desired, ParentRef, Resource
+from reconciler.model.settings import (
     PlanOptions,
     Policy,
     PolicyRule,
@@ -17,7 +18,6 @@ from reconciler.model.policy import (
     rules_of,
     trusted_first,
 )
-from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.planning.guards import breaches, rule_notes, rule_refusals
 from tests.golden.test_plans import HERE, plan_of
 from tests.support.worlds import (

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Desired, State
-from reconciler.model.values import SecretRef
+from reconciler.model.settings import PlanOptions, Policy
+from reconciler.model.values import Address, SecretRef
 from reconciler.planning.approval import differences as differences_of
 from tests.support.worlds import (
     KINDS,

@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions
 from reconciler.model.resource import Lifecycle, State
+from reconciler.model.settings import PlanOptions
 from tests.support.worlds import (
     desired_of,
     export,

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.errors import BadUsage
-from reconciler.model.address import Address
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Lifecycle, ParentRef, State
+from reconciler.model.settings import PlanOptions, Policy, Selection
+from reconciler.model.values import Address
 from reconciler.planning.select import select
 from tests.support.worlds import (
     KINDS,

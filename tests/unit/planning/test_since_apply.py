@@ -9,11 +9,10 @@ from msgspec.structs import replace
 
 from reconciler.files.workspace_file import Workspace, policy_of
 from reconciler.files.yaml.document import Document
-from reconciler.model.connection import Readable
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, Lifecycle
+from reconciler.model.settings import Policy, Readable
 from reconciler.model.values import SecretRef
 from tests.support.worlds import (
     desired_of,

@@ -11,10 +11,10 @@ from reconciler.commands.status.report import ExportStatus, State
 from reconciler.commands.status.state import status_of, worst_first
 from reconciler.commands.targets import Target
 from reconciler.kinds import all_kinds
-from reconciler.model.address import Address
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.times import rough_duration
+from reconciler.model.values import Address
 
 NOW = datetime(2026, 6, 10, 12, 40, tzinfo=UTC)
 MADE = "2026-01-01T00:30:00Z"

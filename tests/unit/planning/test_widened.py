@@ -9,8 +9,8 @@ import pytest
 from reconciler.kinds import behaviour_of
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Consequence, Effect, Plan, Severity
-from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Resource
+from reconciler.model.settings import PlanOptions, Policy
 from reconciler.model.values import CLEARED, SecretRef
 from tests.support.worlds import (
     BY_NAME,

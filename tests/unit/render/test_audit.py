@@ -10,8 +10,7 @@ import pytest
 from reconciler.commands.output import exit_code_of_run
 from reconciler.commands.show import audit_of
 from reconciler.errors import BadUsage, ExitCode
-from reconciler.model.address import Address
-from reconciler.model.audit_log import Audit, read_log
+from reconciler.model.decoding import Audit, read_log
 from reconciler.model.event import (
     Done,
     Ended,
@@ -25,6 +24,7 @@ from reconciler.model.event import (
 )
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, PlanSource
+from reconciler.model.values import Address
 from tests.support.records import RUN, log_of
 from tests.support.reports import written
 from tests.unit.render.test_diagnostics import HOSTILE, breaking

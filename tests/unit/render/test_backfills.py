@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
-from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills, PlannedBackfill
 from reconciler.model.plan import Consequence, PlanSource, Severity
+from reconciler.model.run import BackfillPlan, ObjectBackfills, PlannedBackfill
 from reconciler.model.text import safe_output
+from reconciler.model.values import Address
 from reconciler.render import formats_of, writer_of
 from reconciler.render.options import RenderOptions
 

@@ -10,8 +10,8 @@ from reconciler.diagnostics import Mark
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, PlanSource, encode
-from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import State
+from reconciler.model.settings import Limit, Policy
 from reconciler.model.values import SecretRef
 from reconciler.render.document import link
 from reconciler.render.html import plan_as_html

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from reconciler.commands.gaps import Gap, GapReport, GapState, ObjectGaps
-from reconciler.model.address import Address
+from reconciler.model.values import Address
 from tests.support.reports import written
 
 START = datetime(2026, 6, 1, tzinfo=UTC)

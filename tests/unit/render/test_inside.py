@@ -9,12 +9,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.address import Address
-from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, FieldChange, Plan, PlanSource
 from reconciler.model.redaction import masked_in
-from reconciler.model.values import MISSING, value_at
+from reconciler.model.schemas import canonical_text
+from reconciler.model.values import MISSING, Address, value_at
 from reconciler.render import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
 from reconciler.render.plan_fields import (

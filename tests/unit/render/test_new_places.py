@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.diagnostics import OfEnvironment
-from reconciler.model.address import Address
 from reconciler.model.plan import Change, Leaving, Plan
 from reconciler.model.resource import Resource, State
+from reconciler.model.values import Address
 from reconciler.render import writer_of
 from reconciler.render.ci_reports import plan_as_github
 from reconciler.render.html import plan_as_html

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.policy import Policy
 from reconciler.model.resource import Resource
+from reconciler.model.settings import Policy
 from reconciler.render.ci_reports import plan_as_github
 from reconciler.render.options import RenderOptions
 from tests.support.worlds import (

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.policy import Limit, Policy
+from reconciler.model.settings import Limit, Policy
 from reconciler.model.text import printable
 from reconciler.render.html import plan_as_html
 from reconciler.render.options import RenderOptions

@@ -10,12 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark, OfEnvironment
-from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Consequence, Note, Plan, Severity
-from reconciler.model.policy import Limit, PlanOptions, Policy
 from reconciler.model.resource import Resource, State
-from reconciler.model.values import SecretRef
+from reconciler.model.settings import Limit, PlanOptions, Policy
+from reconciler.model.values import Address, SecretRef
 from reconciler.render.options import RenderOptions, Style
 from reconciler.render.plan_document import projects_of
 from reconciler.render.plan_markdown import plan_as_markdown, plans_as_markdown

@@ -8,7 +8,6 @@ import pytest
 
 from reconciler.diagnostics import OfEnvironment
 from reconciler.errors import ReconcilerError
-from reconciler.model.address import Address
 from reconciler.model.event import (
     Done,
     Ended,
@@ -27,6 +26,7 @@ from reconciler.model.event import (
 )
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, PlanSource
+from reconciler.model.values import Address
 from reconciler.render.options import Style
 from reconciler.render.progress import Progress, error_as_text, event_as_text
 from tests.unit.render.test_diagnostics import HOSTILE, breaking

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.model.address import Address
 from reconciler.model.event import Done, Failed, Report, Skipped
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change
 from reconciler.model.text import duration_as_text, estimate_as_text
+from reconciler.model.values import Address
 from reconciler.render.progress import report_as_text
 
 LAKE = Change(Address("batch_export", "lake"), Action.CREATE, "lake")

@@ -19,9 +19,9 @@ from reconciler.commands.status.report import (
     StatusReport,
     sparkline,
 )
-from reconciler.model.address import Address
 from reconciler.model.public import as_json
 from reconciler.model.run import Run
+from reconciler.model.values import Address
 from reconciler.render.options import RenderOptions, Style
 from tests.support.reports import written
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.session import Session
-from reconciler.model.connection import ClientOptions, Window, duration, rate
+from reconciler.model.settings import ClientOptions, Window, duration, rate
 from reconciler.service.pace import ClientSettings
 from tests.support.cli import reconciler
 

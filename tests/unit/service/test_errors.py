@@ -16,7 +16,7 @@ from reconciler.errors import (
     Unauthorized,
     Unavailable,
 )
-from reconciler.model.request import Repeat, Request
+from reconciler.model.live import Repeat, Request
 from reconciler.service.failures import service_error
 
 READ = Request("GET", "/api/x/", Repeat.SAFE)

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from reconciler.errors import AmbiguousOutcome, GivenUp, Invalid, NotFound, ReconcilerError
-from reconciler.model.connection import Window
 from reconciler.model.event import Event, Sent, Waiting
-from reconciler.model.request import Answer, Repeat, Request
+from reconciler.model.live import Answer, Repeat, Request
+from reconciler.model.settings import Window
 from reconciler.service.transport import Transport
 from tests.support.emulator import RunningEmulator
 from tests.support.transport import VirtualClock, connected, mocked

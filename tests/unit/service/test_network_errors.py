@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from reconciler.model.request import Repeat, Request
+from reconciler.model.live import Repeat, Request
 from reconciler.service.failures import service_error
 from reconciler.service.http import no_response
 from tests.support.cli import reconciler, write

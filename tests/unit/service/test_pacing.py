@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.connection import Window
 from reconciler.model.event import Event, Waiting
-from reconciler.model.request import Repeat, Request
+from reconciler.model.live import Repeat, Request
+from reconciler.model.settings import Window
 from reconciler.service.pace import DEFAULT_WINDOWS, ClientSettings, Paces
 from tests.support.transport import VirtualClock, mocked
 from tests.support.virtual_loop import LoopClock, run_virtually

@@ -7,7 +7,7 @@ from math import inf
 import pytest
 
 from reconciler.errors import AmbiguousOutcome, Throttled, Unavailable
-from reconciler.model.request import Repeat, Request
+from reconciler.model.live import Repeat, Request
 from reconciler.service.failures import Attempts, Failure, after, pause
 
 READ = Request("GET", "/x/", Repeat.SAFE)

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from reconciler.errors import AmbiguousOutcome, ExitCode, Interrupted
-from reconciler.model.connection import Window
-from reconciler.model.request import Answer, Repeat, Request
+from reconciler.model.live import Answer, Repeat, Request
+from reconciler.model.settings import Window
 from reconciler.service.pace import Stop
 from reconciler.service.transport import Transport
 from tests.support.transport import mocked

@@ -17,8 +17,8 @@ from reconciler.errors import (
     ServiceError,
     Unavailable,
 )
-from reconciler.model.connection import Connection
-from reconciler.model.request import Answer, Repeat, Request
+from reconciler.model.live import Answer, Repeat, Request
+from reconciler.model.settings import Connection
 from reconciler.service import http as network
 from reconciler.service.pace import ClientSettings
 from reconciler.service.transport import open_transport

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.errors import InvalidResponse
-from reconciler.model.request import Routes
+from reconciler.model.live import Routes
 from reconciler.service.live import live_object
 from tests.support.worlds import BY_NAME
 
