@@ -197,8 +197,8 @@ def masked_in(value: _T, mask: Mask) -> _T:
         changed: dict[str, Any] = {}
         for name in value.__struct_fields__:
             item = getattr(value, name)
-            new = masked_in(item, mask)
-            if new is not item:
+            # Most fields of most plans are empty.
+            if item and (new := masked_in(item, mask)) is not item:
                 changed[name] = new
         made = replace(value, **changed) if changed else value
     elif type(made) in (list, tuple):

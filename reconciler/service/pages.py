@@ -7,9 +7,8 @@ followed by what arrived, and a list counts only if it agrees with its own `coun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from reconciler.errors import IncompleteList, Invalid, InvalidResponse
 from reconciler.model.live import Repeat, Request, id_text
@@ -73,7 +72,6 @@ class _Reader(Struct):
     path: str
     on_page: Callable[[int, int], None]
     arrived: int = 0
-    texts: dict[str, str] = field(default_factory=dict)
 
     async def read(self) -> tuple[list[JSONObject], str | None]:
         """Read all pages once. Return the objects, and why they are incomplete, None if not."""
@@ -112,21 +110,9 @@ class _Reader(Struct):
     async def _page(self, offset: int, limit: int) -> _Page:
         request = _request(self.path, offset, limit)
         page = _page_of((await self.transport.send(request)).body, request.label)
-        _share_texts(page.items, self.texts)
-        # The parser leaves room for more keys, of any type. `dict(item)` would copy that, too.
-        page.items[:] = [dict(item.items()) for item in page.items]
         self.arrived += len(page.items)
         self.on_page(min(self.arrived, page.count), page.count)
         return page
-
-
-def _share_texts(value: Any, texts: dict[str, str]) -> None:
-    """Make equal texts inside a value one. Most texts of a list repeat: a third of its memory."""
-    for key, item in value.items() if value.__class__ is dict else enumerate(value):
-        if item.__class__ is str:
-            value[key] = texts.setdefault(item, item)
-        elif item.__class__ is dict or item.__class__ is list:
-            _share_texts(item, texts)
 
 
 def _request(path: str, offset: int, limit: int) -> Request:
