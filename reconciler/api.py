@@ -2,8 +2,8 @@
 
 # ruff: noqa: PLC0414 - an alias makes a name public for type checkers
 
-from reconciler.commands.apply.run import Applied as Applied
-from reconciler.commands.apply.run import apply as apply
+from reconciler.commands.apply.changes import Applied as Applied
+from reconciler.commands.apply.changes import apply as apply
 from reconciler.commands.backfill.planning import ClosedGaps as ClosedGaps
 from reconciler.commands.backfill.planning import SincePause as SincePause
 from reconciler.commands.backfill.planning import Span as Span
@@ -21,21 +21,21 @@ from reconciler.commands.import_live import Imported as Imported
 from reconciler.commands.import_live import import_live as import_live
 from reconciler.commands.logs import logs as logs
 from reconciler.commands.pause.toggling import pause as pause
-from reconciler.commands.plan.work import PlanResult as PlanResult
-from reconciler.commands.plan.work import plan as plan
+from reconciler.commands.plan import PlanResult as PlanResult
+from reconciler.commands.plan import plan as plan
 from reconciler.commands.projects import ProjectDetails as ProjectDetails
 from reconciler.commands.projects import ProjectReport as ProjectReport
 from reconciler.commands.projects import projects as projects
 from reconciler.commands.projects import reset_token as reset_token
 from reconciler.commands.projects import show_project as show_project
-from reconciler.commands.recording import Outputs as Outputs
 from reconciler.commands.runs import runs as runs
-from reconciler.commands.runtime import Reported as Reported
-from reconciler.commands.runtime import Runtime as Runtime
-from reconciler.commands.runtime import Workspace as Workspace
+from reconciler.commands.sending import Outputs as Outputs
 from reconciler.commands.session import load as load
 from reconciler.commands.status.report import StatusReport as StatusReport
 from reconciler.commands.status.state import status as status
+from reconciler.commands.workspace import Reported as Reported
+from reconciler.commands.workspace import Runtime as Runtime
+from reconciler.commands.workspace import Workspace as Workspace
 from reconciler.errors import ReconcilerError as ReconcilerError
 from reconciler.files.loading import Loaded as Loaded
 from reconciler.model.event import Event as Event

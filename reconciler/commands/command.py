@@ -1,7 +1,4 @@
-"""Commands with grouped options, examples, a page of the documentation, and common options.
-
-The settings of a run are what its common options set.
-"""
+"""Commands with grouped options, examples, a page of the documentation, and common options."""
 
 from __future__ import annotations
 
@@ -10,6 +7,8 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import click
+
+from reconciler.errors import BadUsage
 
 _CURRENT: ContextVar[OutputSettings] = ContextVar("output_settings")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -84,9 +83,7 @@ class HasCommonOptions(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            from reconciler.commands.removed import refuse_removed_option
-
-            refuse_removed_option(self.name or "", error.option_name)
+            refuse_removed(error.option_name, str(self.name), "options", of=str(self.name))
             name = next(filter(_APPROVES.__contains__, given), None)
             if name is not None and any("--auto-approve" in param.opts for param in self.params):
                 message = f"No such option '{name}'. Did you mean '--auto-approve'?"
@@ -176,3 +173,15 @@ def command(
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a function a command. Its docstring is the help."""
     return click.command(name, cls=Command, examples=examples, page=page)
+
+
+def refuse_removed(name: str, *tables: str, of: str = "") -> None:
+    """Raise BadUsage for a name that a table of removed.toml has. `of` is its command."""
+    import tomllib
+
+    from reconciler.packaged import packaged
+
+    removed = tomllib.loads(packaged("removed.toml").read_text(encoding="utf-8"))
+    for table in tables:
+        if name in (hints := removed.get(table, {})):
+            raise BadUsage(f"'{f'{of} {name}'.lstrip()}' was removed", hint=hints[name])

@@ -13,13 +13,13 @@ import click
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import command
 from reconciler.commands.options import files_options, folder_option, format_option, workspace_of
-from reconciler.commands.output import print_warnings, render_options
-from reconciler.commands.runtime import Reported, Workspace
+from reconciler.commands.process import write_result
+from reconciler.commands.screen import print_warnings, render_options
 from reconciler.commands.session import load
-from reconciler.commands.streams import write_result
+from reconciler.commands.workspace import Reported, Workspace
 from reconciler.diagnostics import Mark
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.files.loading import Loaded
@@ -49,9 +49,9 @@ _IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from")
     ),
     page="docs/environments.md",
 )
-@click.argument("first", metavar="A", shell_complete=completing.environments)
-@click.argument("second", metavar="B", shell_complete=completing.environments)
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@click.argument("first", metavar="A", shell_complete=completion.environments)
+@click.argument("second", metavar="B", shell_complete=completion.environments)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
 @folder_option
 @files_options
 @format_option("compared")

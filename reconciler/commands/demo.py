@@ -23,10 +23,10 @@ from msgspec.structs import replace
 
 from reconciler.commands.command import command
 from reconciler.commands.options import runtime
-from reconciler.commands.output import style_of
-from reconciler.commands.runtime import Workspace
+from reconciler.commands.process import write_result
+from reconciler.commands.screen import style_of
 from reconciler.commands.session import Session
-from reconciler.commands.streams import write_result
+from reconciler.commands.workspace import Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.git.ci import JOB_VARIABLES
 from reconciler.kinds import all_kinds

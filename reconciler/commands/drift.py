@@ -14,7 +14,7 @@ import click
 from msgspec import field
 from msgspec.structs import replace
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
     format_option,
@@ -22,9 +22,9 @@ from reconciler.commands.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.commands.output import print_warnings, render_options, style_of
-from reconciler.commands.runtime import Reported, Workspace
-from reconciler.commands.streams import write_calls, write_note, write_result
+from reconciler.commands.process import write_calls, write_note, write_result
+from reconciler.commands.screen import print_warnings, render_options, style_of
+from reconciler.commands.workspace import Reported, Workspace
 from reconciler.diagnostics import Mark
 from reconciler.errors import BadUsage, ExitCode, ServiceError
 from reconciler.kinds import behaviour_of, kinds_by_name
@@ -34,15 +34,7 @@ from reconciler.model.plan import Change, FieldChange, Origin, Plan, PlanSource
 from reconciler.model.public import Count, Public, derived
 from reconciler.model.settings import POSSIBLE_DUPLICATE, PlanOptions
 from reconciler.model.text import listed, named, printable, several
-from reconciler.model.values import (
-    JSON,
-    MISSING,
-    Address,
-    JSONObject,
-    Path,
-    mapping_of,
-    path_text,
-)
+from reconciler.model.values import JSON, MISSING, Address, JSONObject, Path, mapping_of, path_text
 from reconciler.planning.compare import comparable
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.notes import PAUSED_BY_SERVICE
@@ -84,7 +76,7 @@ _COLUMNS = (
     ),
     page="docs/operations.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
 @workspace_options
 @option(
     "--attribute/--no-attribute",
@@ -116,7 +108,7 @@ def drift_command(
     """
     from reconciler.commands.drift_write import pull, pull_summary
     from reconciler.commands.edits import differences_as_text
-    from reconciler.commands.running import run_shown, show_report
+    from reconciler.commands.screen import run_shown, show_report
 
     if diff and not write:
         raise BadUsage("--diff requires --write")

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from reconciler.commands.drift import Drift, DriftedField, drift_of
 from reconciler.commands.edits import FileChange, file_changes
 from reconciler.commands.import_drafts import doubtful_paths
-from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import Session
+from reconciler.commands.workspace import Reported, Workspace
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.editing.editing import Edit, edited_texts, reason_against
 from reconciler.editing.writing import write_files

@@ -10,10 +10,9 @@ from functools import cache
 import click
 from msgspec import Struct
 
-from reconciler.commands.command import command
-from reconciler.commands.output import style_of
-from reconciler.commands.removed import refuse_removed_word
-from reconciler.commands.streams import write_result
+from reconciler.commands.command import command, refuse_removed
+from reconciler.commands.process import write_result
+from reconciler.commands.screen import style_of
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.schemas import known_schema
@@ -80,7 +79,7 @@ def explain(name: str) -> tuple[Entry, ...]:
     names = [wanted] if wanted in known else [item for item in known if item.endswith(f".{wanted}")]
     below = [item for item in known if any(item.startswith(f"{top}.") for top in names or [wanted])]
     if not names and not below:
-        refuse_removed_word(name)
+        refuse_removed(name, "words", "commands", "options")
         words = {full: full for full in known} | {full.rpartition(".")[2]: full for full in known}
         close = nearest(name, words)
         hint = f"did you mean '{words[close]}'?" if close else "see docs/reference/"

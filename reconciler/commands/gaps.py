@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import command
 from reconciler.commands.options import (
     environments_options,
@@ -23,8 +23,8 @@ from reconciler.commands.options import (
     rate_option,
     workspace_of,
 )
-from reconciler.commands.output import render_options
-from reconciler.commands.streams import write_result
+from reconciler.commands.process import write_result
+from reconciler.commands.screen import render_options
 from reconciler.errors import ExitCode
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
@@ -44,8 +44,8 @@ from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.runs import name_line
 
 if TYPE_CHECKING:
-    from reconciler.commands.runtime import Reported, Workspace
     from reconciler.commands.targets import Target, Targets
+    from reconciler.commands.workspace import Reported, Workspace
     from reconciler.diagnostics import OfEnvironment
     from reconciler.model.kind import Dialect
 
@@ -156,7 +156,7 @@ class GapReport(Public, frozen=True):
     ),
     page="docs/operations.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
 @environments_options
 @range_options
 @format_option("gaps")
@@ -169,7 +169,7 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     example because of an earlier pause, is `unknown` and no gap. Of several environments, one that
     fails does not hide the others, and the exit code is the worst.
     """
-    from reconciler.commands.running import report_each
+    from reconciler.commands.screen import report_each
 
     environments, (first, last) = one_environment(options), range_of(options)
 
@@ -198,8 +198,8 @@ async def gaps(
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
-    from reconciler.commands.runtime import Reported
     from reconciler.commands.targets import opened
+    from reconciler.commands.workspace import Reported
     from reconciler.service.pace import together
 
     async with opened(workspace, "runs") as targets:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import command, option
 from reconciler.commands.edits import differences_as_text
 from reconciler.commands.import_choice import (
@@ -23,8 +23,8 @@ from reconciler.commands.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.commands.output import render_options
-from reconciler.commands.streams import write_message, write_result
+from reconciler.commands.process import write_message, write_result
+from reconciler.commands.screen import render_options
 from reconciler.errors import ExitCode
 from reconciler.kinds import kinds_by_name
 from reconciler.model.text import listed, named, printable, several
@@ -55,7 +55,7 @@ _COLUMNS = unpadded({"resource": "", "name": " ", "file": " in "})
     ),
     page="docs/adopt.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
 @workspace_options
 @rate_option
 @option("--project", **PARENTS, help="Only these projects and their contents.")
@@ -79,7 +79,7 @@ def import_command(names: tuple[str, ...], *, output_format: str, **options: Any
     listed. Exits with 1 if an object can't be imported; the others are.
     """
     from reconciler.commands.import_live import import_live
-    from reconciler.commands.running import run_shown
+    from reconciler.commands.screen import run_shown
 
     choice = Choice(names, parents=options["project"], kinds=options["kind"])
     how = {name: options[name] for name in ("into", "dry_run", "share_secrets")}

@@ -29,8 +29,8 @@ from reconciler.commands.import_choice import (
 )
 from reconciler.commands.import_drafts import Drafting, Left, LiveName, NeededSecret
 from reconciler.commands.init import SCHEMA_FILE
-from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
+from reconciler.commands.workspace import Workspace
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.editing.editing import Edit, NotEditable, edited_texts
 from reconciler.editing.writing import write_files

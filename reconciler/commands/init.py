@@ -12,10 +12,10 @@ import orjson
 from msgspec import Struct
 
 from reconciler.commands.command import command, option
-from reconciler.commands.files import path_in_repository
 from reconciler.commands.options import new_folder_option, next_command, runtime
-from reconciler.commands.runtime import Runtime, Workspace
-from reconciler.commands.streams import write_note, write_result
+from reconciler.commands.process import write_note, write_result
+from reconciler.commands.screen import path_in_repository
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.editing.writing import write_files
 from reconciler.editing.yaml_text import yaml_text

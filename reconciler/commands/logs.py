@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
     format_option,
@@ -21,7 +21,7 @@ from reconciler.commands.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.commands.output import render_options
+from reconciler.commands.screen import render_options
 from reconciler.errors import Forbidden, InvalidResponse
 from reconciler.model.kind import Dialect
 from reconciler.model.run import LEVELS, LogEntry, LogReport, Matched, Run, levels_from
@@ -29,7 +29,7 @@ from reconciler.model.schemas import time_text
 from reconciler.model.times import Interval, Moment, window_at
 
 if TYPE_CHECKING:
-    from reconciler.commands.runtime import Workspace
+    from reconciler.commands.workspace import Workspace
     from reconciler.model.live import Query
     from reconciler.service.operations import ObjectCalls
 
@@ -50,7 +50,7 @@ _LEAST = timedelta(microseconds=1)
     ),
     page="docs/operations.md",
 )
-@click.argument("name", shell_complete=completing.resources)
+@click.argument("name", shell_complete=completion.resources)
 @workspace_options
 @option("--run", metavar="ID", help="Only entries of this run.")
 @option(
@@ -75,7 +75,7 @@ def logs_command(name: str, output_format: str, *, links: bool, **options: Any) 
     logs to runs: with --run, they are the entries that were logged while it ran, and some may be of
     other runs.
     """
-    from reconciler.commands.running import show_report
+    from reconciler.commands.screen import show_report
 
     first, last = range_of(options)
     work = partial(

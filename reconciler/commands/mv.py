@@ -10,12 +10,12 @@ from pathlib import Path as FolderPath
 import click
 from msgspec import Struct
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import command, option
 from reconciler.commands.edits import FileChange, differences_as_text, file_changes
 from reconciler.commands.options import folder_of, folder_option
-from reconciler.commands.output import style_of
-from reconciler.commands.streams import write_note, write_result
+from reconciler.commands.process import write_note, write_result
+from reconciler.commands.screen import style_of
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.editing.editing import Edit, check_files, check_text, edited, with_mark
 from reconciler.editing.writing import write_files
@@ -42,7 +42,7 @@ from reconciler.planning.select import Named, Names
 )
 @folder_option
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
-@click.argument("old", shell_complete=completing.resources)
+@click.argument("old", shell_complete=completion.resources)
 @click.argument("new")
 def mv_command(folder: FolderPath | None, old: str, new: str, *, diff: bool) -> None:
     """Rename the key of a resource in all files that refer to it, without changing live state.

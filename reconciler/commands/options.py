@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from msgspec.structs import asdict
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import OUTPUT, GroupedOption, current, option
-from reconciler.commands.connecting import WorkspaceFiles
-from reconciler.commands.streams import is_interactive, write_note
+from reconciler.commands.process import is_interactive, write_note
+from reconciler.commands.workspace import WorkspaceFiles
 from reconciler.errors import BadUsage
 from reconciler.files.sources import workspace_above
 from reconciler.git.ci import is_job
@@ -26,7 +26,7 @@ from reconciler.render import DEFAULT, formats_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from reconciler.commands.runtime import Runtime, Workspace
+    from reconciler.commands.workspace import Runtime, Workspace
     from reconciler.model.settings import PlanOptions
     from reconciler.model.times import Moment
 
@@ -38,11 +38,11 @@ STDOUT = Path("-")
 NAMES: dict[str, Any] = {
     "multiple": True,
     "metavar": "NAME",
-    "shell_complete": completing.resources,
+    "shell_complete": completion.resources,
 }
 """How an option is declared that names objects and may be repeated (`planning/select.py`)."""
 
-PARENTS: dict[str, Any] = {**NAMES, "shell_complete": completing.parents}
+PARENTS: dict[str, Any] = {**NAMES, "shell_complete": completion.parents}
 """How an option is declared that names objects which contain others."""
 
 
@@ -63,7 +63,7 @@ KINDS: dict[str, Any] = {
     "multiple": True,
     "metavar": "KIND",
     "callback": _known_kinds,
-    "shell_complete": completing.kinds,
+    "shell_complete": completion.kinds,
 }
 """How an option is declared that takes kinds and may be repeated."""
 
@@ -116,7 +116,7 @@ _environment = partial(
     "environment",
     multiple=True,
     metavar="NAME",
-    shell_complete=completing.environments,
+    shell_complete=completion.environments,
 )
 _DEFAULT_ENVIRONMENT = "Default: the only one, or `default:` in reconciler.yaml."
 environment_option = _environment(callback=_single, help=f"Environment. {_DEFAULT_ENVIRONMENT}")
@@ -154,7 +154,7 @@ plan_options = all_of(
         is_flag=False,
         flag_value="*",
         metavar="[NAME]",
-        shell_complete=completing.resources,
+        shell_complete=completion.resources,
         help="Send secrets again: all, or those of NAME.",
     ),
     _planning(
@@ -303,7 +303,7 @@ def folder_of(given: Path | None) -> Path:
 
 def runtime() -> Runtime:
     """Return this process."""
-    from reconciler.commands.runtime import Runtime
+    from reconciler.commands.workspace import Runtime
     from reconciler.service.pace import ClientSettings
 
     return Runtime(client=ClientSettings(sent=current().sent), interactive=is_interactive())
@@ -321,7 +321,7 @@ def files_of(options: dict[str, Any]) -> WorkspaceFiles:
 
 def workspace_of(options: dict[str, Any]) -> Workspace:
     """Return the workspace that the options name, and this process."""
-    from reconciler.commands.runtime import Workspace
+    from reconciler.commands.workspace import Workspace
 
     files, client = asdict(files_of(options)), ClientOptions(rate=options.get("rate"))
     return Workspace(**files, client=client, runtime=runtime())

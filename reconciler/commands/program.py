@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.commands.command import HasCommonOptions, begin, current
-from reconciler.commands.signals import interrupt_on_signals
-from reconciler.commands.streams import (
+from reconciler.commands.command import HasCommonOptions, begin, current, refuse_removed
+from reconciler.commands.process import (
     discard,
+    interrupt_on_signals,
     open_closed_streams,
     write_message,
     write_usage_error,
@@ -80,11 +80,8 @@ _CONTEXT = {
 
 
 def command_of(name: str) -> click.Command:
-    """Return the command of a name, from its own module: `commands.NAME` or `.NAME.command`."""
-    home = f"reconciler.commands.{_MODULES.get(name, name)}"
-    module = import_module(home)
-    if not hasattr(module, f"{name}_command"):
-        module = import_module(f"{home}.command")
+    """Return the command of a name, from its own module: `commands.NAME`."""
+    module = import_module(f"reconciler.commands.{_MODULES.get(name, name)}")
     command: click.Command = getattr(module, f"{name}_command")
     return command
 
@@ -145,9 +142,7 @@ class LazyGroup(HasCommonOptions, click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches
 
-            from reconciler.commands.removed import refuse_removed_command
-
-            refuse_removed_command(args[0])
+            refuse_removed(args[0], "commands")
             similar = get_close_matches(args[0], [*COMMANDS], n=1)
             close = _OF_OTHER_TOOLS.get(args[0]) or "".join(similar)
             suggestion = f" Did you mean '{close}'?" if close else ""
@@ -207,7 +202,7 @@ def _failed(error: BaseException) -> ExitCode:
 
 def _report(error: BaseException) -> None:
     """Print an error or a bug, for --debug also where it was raised."""
-    from reconciler.commands.output import style_of
+    from reconciler.commands.screen import style_of
     from reconciler.render.progress import bug_as_text, error_as_text, stack_as_text
 
     if isinstance(error, ReconcilerError):

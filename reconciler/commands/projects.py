@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
     auto_approve_option,
@@ -22,9 +22,8 @@ from reconciler.commands.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.commands.output import render_options
-from reconciler.commands.signals import stop_on_signals
-from reconciler.commands.streams import write_message, write_report
+from reconciler.commands.process import stop_on_signals, write_message, write_report
+from reconciler.commands.screen import render_options
 from reconciler.errors import (
     AmbiguousOutcome,
     BadUsage,
@@ -40,8 +39,8 @@ from reconciler.render import writer_of
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
 
 if TYPE_CHECKING:
-    from reconciler.commands.runtime import Workspace
     from reconciler.commands.targets import Target
+    from reconciler.commands.workspace import Workspace
     from reconciler.model.live import LiveObject, Routes
     from reconciler.render.options import RenderOptions
     from reconciler.service.operations import ObjectCalls
@@ -123,7 +122,7 @@ class ProjectDetails(Public, frozen=True):
     page="docs/operations.md",
 )
 @click.argument("action", type=click.Choice(_ACTIONS), metavar="ACTION")
-@click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.parents)
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=completion.parents)
 @workspace_options
 @option("--reveal", is_flag=True, help="Print the API token (show, reset-token).")
 @auto_approve_option
@@ -139,7 +138,7 @@ def projects_command(action: str, name: str | None, output_format: str, **option
     reset-token asks for the name of the project. The request is sent once. If its answer is lost,
     the project is read to see whether the token changed.
     """
-    from reconciler.commands.running import show_report
+    from reconciler.commands.screen import show_report
 
     _check_options(action, name, options)
     workspace = workspace_of(options)
@@ -157,7 +156,7 @@ def projects_command(action: str, name: str | None, output_format: str, **option
 
 
 def _reset_shown(workspace: Workspace, name: str, options: Mapping[str, Any]) -> ProjectDetails:
-    from reconciler.commands.running import approved, run_shown
+    from reconciler.commands.screen import approved, run_shown
     from reconciler.planning.approval import typed
 
     asks = not options["auto_approve"]

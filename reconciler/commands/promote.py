@@ -9,14 +9,14 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import command, option
 from reconciler.commands.compare import Pair, compared, is_identity, open_pair, places_in
 from reconciler.commands.edits import FileChange, differences_as_text, file_changes
 from reconciler.commands.options import files_options, folder_option, workspace_of
-from reconciler.commands.output import style_of
-from reconciler.commands.runtime import Workspace
-from reconciler.commands.streams import write_note, write_result
+from reconciler.commands.process import write_note, write_result
+from reconciler.commands.screen import style_of
+from reconciler.commands.workspace import Workspace
 from reconciler.editing.editing import Edit, check_files, edited_texts
 from reconciler.editing.writing import write_files
 from reconciler.kinds import kinds_by_name
@@ -32,14 +32,14 @@ from reconciler.model.values import JSON, Address, Path, leaves, value_at
     ),
     page="docs/environments.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
 @folder_option
 @option(
     "--from",
     "first",
     metavar="A",
     required=True,
-    shell_complete=completing.environments,
+    shell_complete=completion.environments,
     help="Environment to take values from.",
 )
 @option(
@@ -47,7 +47,7 @@ from reconciler.model.values import JSON, Address, Path, leaves, value_at
     "second",
     metavar="B",
     required=True,
-    shell_complete=completing.environments,
+    shell_complete=completion.environments,
     help="Environment to change.",
 )
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")

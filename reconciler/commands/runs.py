@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import asdict
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
     PARENTS,
@@ -22,7 +22,7 @@ from reconciler.commands.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.commands.output import render_options, worst_of
+from reconciler.commands.screen import render_options, worst_of
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError, ServiceError
 from reconciler.model.kind import SINCE_2026
 from reconciler.model.run import STATUSES, ListedRun, Run, RunReport, SubjectOfRuns
@@ -30,7 +30,7 @@ from reconciler.model.schemas import time_text
 from reconciler.model.times import Moment, window_at
 
 if TYPE_CHECKING:
-    from reconciler.commands.runtime import Reported, Workspace
+    from reconciler.commands.workspace import Reported, Workspace
     from reconciler.model.live import Query
     from reconciler.service.operations import ObjectCalls
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     ),
     page="docs/operations.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
 @workspace_options
 @option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
 @option("--run", metavar="ID", help="Everything about this run of NAME.")
@@ -72,7 +72,7 @@ def runs_command(
     code is that of its error. Times without an offset are UTC. To export the intervals of failed
     runs again, use `reconciler backfill NAME --failed`.
     """
-    from reconciler.commands.running import show_report
+    from reconciler.commands.screen import show_report
 
     if options["run"] is not None and (len(names) != 1 or options["project"]):
         raise BadUsage("--run is of one export", hint="write: reconciler runs NAME --run ID")
@@ -112,8 +112,8 @@ async def runs(  # noqa: PLR0913 - the options of the command
 
     Raises InvalidConfiguration, BadUsage, and the error of the first object if all fail.
     """
-    from reconciler.commands.runtime import Reported
     from reconciler.commands.targets import opened
+    from reconciler.commands.workspace import Reported
     from reconciler.service.operations import BEGINNING
     from reconciler.service.pace import together
 

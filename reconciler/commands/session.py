@@ -19,8 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.commands.history import WorkspaceHistory
-from reconciler.commands.loading import load_workspace
-from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands.workspace import Runtime, Workspace, load_workspace
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import (
     GitUnavailable,

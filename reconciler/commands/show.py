@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
     format_option,
@@ -17,15 +17,15 @@ from reconciler.commands.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.commands.output import exit_code_of_run, print_warnings, render_options
-from reconciler.commands.streams import write_result
+from reconciler.commands.process import write_result
+from reconciler.commands.screen import exit_code_of_run, print_warnings, render_options
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError
 from reconciler.model.text import listed
 from reconciler.render import writer_of
 
 if TYPE_CHECKING:
-    from reconciler.commands.runtime import Workspace
+    from reconciler.commands.workspace import Workspace
     from reconciler.files.loading import Loaded
     from reconciler.files.resource_files import Declaration
     from reconciler.model.decoding import Audit, LoggedRun
@@ -46,7 +46,7 @@ _SUFFIXES = (".json", ".jsonl")
     ),
     page="docs/output.md",
 )
-@click.argument("name", metavar="FILE|NAME", shell_complete=completing.resources)
+@click.argument("name", metavar="FILE|NAME", shell_complete=completion.resources)
 @option("--run", metavar="ID", help="Of an audit log, the run whose id starts with ID.")
 @workspace_options
 @format_option("plan")
@@ -82,7 +82,7 @@ def show_command(
     form = {Plan: "plan", Audit: "audit"}.get(type(shown), "resolved")
     write_result(writer_of(output_format, form)(shown, how))
     if output_format == "github" and isinstance(shown, Plan):
-        from reconciler.commands.runner_files import write_runner_files
+        from reconciler.commands.screen import write_runner_files
 
         write_runner_files(shown, how, saved=Path(name))
     return exit_code_of_run(shown.shown) if isinstance(shown, Audit) else ExitCode.FINE
@@ -104,8 +104,8 @@ def show(
 
     Raises BadUsage for options that what is shown does not take, and what reading raises.
     """
-    from reconciler.commands.files import read_file
-    from reconciler.commands.runtime import Workspace
+    from reconciler.commands.process import read_file
+    from reconciler.commands.workspace import Workspace
     from reconciler.model.decoding import decode, read_log
 
     if not is_saved(name):

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
+from reconciler.commands.workspace import Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds, behaviour_of
 from reconciler.model.kind import Kind

@@ -9,10 +9,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from reconciler.commands.command import command
-from reconciler.commands.connecting import WorkspaceFiles
 from reconciler.commands.options import files_of, format_option, workspace_options
-from reconciler.commands.output import exit_code_of_diagnostics, render_options
-from reconciler.commands.streams import is_interactive, write_result
+from reconciler.commands.process import is_interactive, write_result
+from reconciler.commands.screen import exit_code_of_diagnostics, render_options
+from reconciler.commands.workspace import WorkspaceFiles
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.render import writer_of
 
@@ -47,7 +47,7 @@ def validate(
 
     `interactive`: a person runs the command.
     """
-    from reconciler.commands.loading import deciding_tip, load_workspace
+    from reconciler.commands.workspace import deciding_tip, load_workspace
     from reconciler.files.loading import load_all
 
     if options.environment is None:

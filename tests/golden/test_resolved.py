@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.show import resolved
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.files.loading import load
 from reconciler.model.values import Address
 from tests.support.cli import write

@@ -17,7 +17,7 @@ import orjson
 import pytest
 
 from reconciler.commands.import_live import import_live
-from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands.workspace import Runtime, Workspace
 from tests.conftest import StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator, start_emulator

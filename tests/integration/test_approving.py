@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.apply.run import Applied, Screen, apply
-from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands.apply.changes import Applied, Screen, apply
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
 from reconciler.model.settings import PlanOptions
 from tests.support.cli import write

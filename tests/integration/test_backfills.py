@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from reconciler.commands.backfill.planning import ClosedGaps, SincePause, Span, Wanted
 from reconciler.commands.backfill.starting import Backfilled, backfill, cancel_backfills
 from reconciler.commands.gaps import gaps
-from reconciler.commands.output import exit_code_of_run
-from reconciler.commands.recording import Outputs
-from reconciler.commands.runtime import Workspace
+from reconciler.commands.screen import exit_code_of_run
+from reconciler.commands.sending import Outputs
 from reconciler.commands.show import audit_of
+from reconciler.commands.workspace import Workspace
 from reconciler.errors import BadUsage, NotFound, ReconcilerError
 from reconciler.model.decoding import read_log
 from reconciler.model.event import Event, Sent, Waiting

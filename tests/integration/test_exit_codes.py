@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reconciler.commands.projects import reset_token
-from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.errors import ExitCode, ServiceError
 from tests.conftest import ROOT, StartService
 from tests.support.cli import reconciler, write

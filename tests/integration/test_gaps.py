@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
 from reconciler.commands.gaps import GapReport, gaps
-from reconciler.commands.runtime import Reported
+from reconciler.commands.workspace import Reported
 from reconciler.model.public import as_json
 from reconciler.model.schemas import known_schema
 from reconciler.model.settings import ClientOptions, Window

@@ -18,8 +18,7 @@ USE_CASES = (
     "reconciler.applying",
     "reconciler.planning",
     "reconciler.commands.session",
-    "reconciler.commands.apply.run",
-    "reconciler.commands.plan.work",
+    "reconciler.commands.apply.changes",
 )
 PLANS = (
     "reconciler.model.decoding",

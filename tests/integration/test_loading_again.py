@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.session import Session
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import FilesChanged
 from tests.support.cli import write

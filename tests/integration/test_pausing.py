@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.apply.run import Applied, Screen
+from reconciler.commands.apply.changes import Applied, Screen
 from reconciler.commands.pause.toggling import pause
-from reconciler.commands.plan.work import PlanResult, plan
-from reconciler.commands.recording import Outputs
+from reconciler.commands.plan import PlanResult, plan
+from reconciler.commands.sending import Outputs
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, Reason

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
 from reconciler.commands.program import COMMANDS, command_of
-from reconciler.commands.removed import COMMANDS as REMOVED
-from reconciler.commands.removed import EVERYWHERE, OPTIONS, WORDS
+from reconciler.packaged import packaged
 from tests.support.cli import reconciler
 
+REMOVED = tomllib.loads(packaged("removed.toml").read_text(encoding="utf-8"))
+WORDS, EVERYWHERE = REMOVED["words"], REMOVED["options"]
 _OPTIONS = [
-    (command, name, hint)
-    for command, names in (*OPTIONS.items(), ("plan", EVERYWHERE))
+    ("plan" if table == "options" else table, name, hint)
+    for table, names in REMOVED.items()
     for name, hint in names.items()
+    if table not in {"commands", "words"}
 ]
 
 
-@pytest.mark.parametrize(("name", "hint"), REMOVED.items())
+@pytest.mark.parametrize(("name", "hint"), REMOVED["commands"].items())
 def test_a_removed_command_says_what_to_use(name: str, hint: str) -> None:
     ran = reconciler(name, "--any", "word")
     assert (ran.code, ran.out) == (64, "")
@@ -34,7 +38,7 @@ def test_a_removed_option_says_what_to_use(command: str, name: str, hint: str) -
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [*WORDS.items(), ("fmt", REMOVED["fmt"]), ("--max-wait", EVERYWHERE["--max-wait"])],
+    [*WORDS.items(), ("fmt", REMOVED["commands"]["fmt"]), ("--max-wait", EVERYWHERE["--max-wait"])],
 )
 def test_x8_explain_knows_removed_words(name: str, hint: str) -> None:
     ran = reconciler("explain", "--", name)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.runner_files import SUMMARY_LIMIT
+from reconciler.commands.screen import SUMMARY_LIMIT
 from reconciler.model.plan import encode
 from tests.support.cli import Ran, reconciler, write
 from tests.support.worlds import (

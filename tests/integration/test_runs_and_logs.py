@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 from reconciler.commands.logs import logs, read_logs
 from reconciler.commands.runs import runs
-from reconciler.commands.runtime import Workspace
 from reconciler.commands.targets import opened
+from reconciler.commands.workspace import Workspace
 from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerError
 from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry, LogReport, Matched, RunReport

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.environments import in_each
-from reconciler.commands.output import worst_of
-from reconciler.commands.plan import work as plans
-from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands import plan as plans
+from reconciler.commands.screen import worst_of
+from reconciler.commands.workspace import Runtime, Workspace, in_each
 from reconciler.errors import ExitCode
 from reconciler.model.event import Event, Noted
 from reconciler.model.settings import Window

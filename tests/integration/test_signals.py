@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.commands.signals import run, stop_on_signals
+from reconciler.commands.process import run, stop_on_signals
 from reconciler.service.pace import Stop
 from tests.support.limits import TIMEOUT
 
@@ -44,7 +44,7 @@ def test_a_signal_that_arrived_just_before_a_run_stops_it_in_order(
 ) -> None:
     """The event loop may have queued the call when the run starts: it must not cancel the run."""
     # A cancelled run would end this process a little later.
-    monkeypatch.setattr("reconciler.commands.signals._CLEAN_UP_SECONDS", 3_600.0)
+    monkeypatch.setattr("reconciler.commands.process._CLEAN_UP_SECONDS", 3_600.0)
     stop = Stop()
 
     async def work() -> str:

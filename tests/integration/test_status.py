@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.status.report import ExportStatus, State, StatusReport
 from reconciler.commands.status.state import status
+from reconciler.commands.workspace import Reported, Workspace
 from reconciler.errors import BadUsage
 from reconciler.model.public import as_json
 from reconciler.render.options import RenderOptions

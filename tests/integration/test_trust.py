@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.session import Session
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.model.settings import ClientOptions
 from tests.conftest import StartService
 from tests.security.witness import Listener, listener

@@ -12,14 +12,14 @@ from typing import Any
 
 import yaml
 
-from reconciler.commands.apply.run import apply
+from reconciler.commands.apply.changes import apply
 from reconciler.commands.compare import EnvironmentComparison, compared, open_pair
 from reconciler.commands.drift import Drift, drift
 from reconciler.commands.drift_write import pull
-from reconciler.commands.output import exit_code_of_apply, exit_code_of_plan
-from reconciler.commands.plan.work import PlanResult, plan
+from reconciler.commands.plan import PlanResult, plan
 from reconciler.commands.promote import promote
-from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands.screen import exit_code_of_apply, exit_code_of_plan
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
 from reconciler.git.inventory import ref_of

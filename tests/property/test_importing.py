@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from reconciler.commands.import_choice import key_of
 from reconciler.commands.import_live import import_live
-from reconciler.commands.plan.work import plan
-from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands.plan import plan
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.kinds import all_kinds
 from reconciler.model.kind import Action, Field, Kind
 from reconciler.model.schemas import (

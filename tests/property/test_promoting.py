@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from reconciler.commands.compare import compared, open_pair
 from reconciler.commands.promote import promote
-from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.files.loading import load
 from reconciler.model.resource import Resource

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from reconciler.commands.apply.run import apply
-from reconciler.commands.output import exit_code_of_apply
-from reconciler.commands.plan.work import plan
-from reconciler.commands.recording import Outputs
-from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands.apply.changes import apply
+from reconciler.commands.plan import plan
+from reconciler.commands.screen import exit_code_of_apply
+from reconciler.commands.sending import Outputs
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.model.event import Event, Failed, Report
 from reconciler.model.plan import Plan

@@ -23,7 +23,7 @@ from reconciler.commands.backfill.planning import Span
 from reconciler.commands.backfill.starting import backfill
 from reconciler.commands.import_ import remarks_on_import
 from reconciler.commands.import_live import import_live
-from reconciler.commands.runtime import Workspace
+from reconciler.commands.workspace import Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan import encode
 from reconciler.render import formats_of, writer_of

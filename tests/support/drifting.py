@@ -10,8 +10,8 @@ from typing import Any
 
 from reconciler.commands.drift import Drift, drift
 from reconciler.commands.drift_write import Pulled, pull
-from reconciler.commands.plan.work import plan
-from reconciler.commands.runtime import Reported, Runtime, Workspace
+from reconciler.commands.plan import plan
+from reconciler.commands.workspace import Reported, Runtime, Workspace
 from reconciler.model.plan import Plan
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.service.pace import ClientSettings
 from tests.conftest import StartService
 from tests.support.cli import write

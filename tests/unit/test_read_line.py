@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.running import read_line
+from reconciler.commands.screen import read_line
 from tests.support.limits import TIMEOUT
 
 pty = pytest.importorskip("pty", reason="needs a terminal")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.commands import completing
-from reconciler.commands.apply.command import run_stoppable
+from reconciler.commands import completion
+from reconciler.commands.apply import run_stoppable
 from reconciler.commands.command import OUTPUT, command, option
 from reconciler.commands.options import (
     PARENTS,
@@ -21,10 +21,9 @@ from reconciler.commands.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.commands.output import render_options
-from reconciler.commands.signals import stop_on_signals
-from reconciler.commands.streams import (
+from reconciler.commands.process import (
     is_interactive,
+    stop_on_signals,
     write_calls,
     write_message,
     write_note,
@@ -32,6 +31,7 @@ from reconciler.commands.streams import (
     write_report,
     write_result,
 )
+from reconciler.commands.screen import render_options
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import several
 from reconciler.model.times import duration_of
@@ -56,7 +56,7 @@ _WINDOW = "7d"
     ),
     page="docs/operations.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
 @workspace_options
 @option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
 @range_options
@@ -82,7 +82,7 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     with 3 if a backfill was not started or did not complete.
     """
     from reconciler.commands.backfill.starting import cancel_backfills
-    from reconciler.commands.running import run_shown
+    from reconciler.commands.screen import run_shown
 
     if options["cancelled"]:
         if options["log_file"] is not None:
@@ -131,8 +131,8 @@ def _started(names: tuple[str, ...], wanted: Wanted, options: dict[str, Any]) ->
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
     from reconciler.commands.backfill.planning import approval_of_backfills
     from reconciler.commands.backfill.starting import backfill
-    from reconciler.commands.recording import Outputs
-    from reconciler.commands.running import approved, progress
+    from reconciler.commands.screen import approved, progress
+    from reconciler.commands.sending import Outputs
     from reconciler.model.public import as_json
     from reconciler.render.runs import ends_as_text
 

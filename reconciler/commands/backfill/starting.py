@@ -11,13 +11,12 @@ from math import inf
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.commands.apply.run import no_terminal
+from reconciler.commands.apply.changes import no_terminal
 from reconciler.commands.backfill.planning import Wanted, plan_of
 from reconciler.commands.gaps import schedule_of
-from reconciler.commands.lock import only_apply
-from reconciler.commands.recording import Outputs, recording
-from reconciler.commands.runtime import Workspace
+from reconciler.commands.sending import Outputs, only_apply, recording
 from reconciler.commands.targets import Targets, opened
+from reconciler.commands.workspace import Workspace
 from reconciler.errors import (
     AmbiguousOutcome,
     BadUsage,

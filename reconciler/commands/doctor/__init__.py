@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import command
 from reconciler.commands.options import (
     auto_approve_option,
@@ -16,7 +16,7 @@ from reconciler.commands.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.commands.streams import is_interactive, write_message
+from reconciler.commands.process import is_interactive, write_message
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import several
 
@@ -30,7 +30,7 @@ from reconciler.model.text import several
     ),
     page="docs/operations.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
 @workspace_options
 @auto_approve_option
 @format_option("health")
@@ -50,7 +50,7 @@ def doctor_command(
     are checked.
     """
     from reconciler.commands.doctor.checks import diagnose
-    from reconciler.commands.running import approved, progress, show_report
+    from reconciler.commands.screen import approved, progress, show_report
     from reconciler.planning.approval import confirmed
 
     if auto_approve and not names:

@@ -15,10 +15,9 @@ from platform import python_version
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.loading import deciding_tip
-from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.commands.targets import kind_with
+from reconciler.commands.workspace import Workspace, deciding_tip
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import (
     BadUsage,

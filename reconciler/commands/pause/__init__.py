@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.commands import completing
-from reconciler.commands.apply.command import Terminal, finish, run_stoppable
+from reconciler.commands import completion
+from reconciler.commands.apply import Terminal, finish, run_stoppable
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
     PARENTS,
@@ -21,13 +21,13 @@ from reconciler.commands.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.commands.output import render_options
-from reconciler.commands.streams import ByteOutput, is_interactive, write_note, write_report
+from reconciler.commands.process import ByteOutput, is_interactive, write_note, write_report
+from reconciler.commands.screen import render_options
 from reconciler.errors import BadUsage
 from reconciler.model.text import listed
 
 if TYPE_CHECKING:
-    from reconciler.commands.plan.work import PlanResult
+    from reconciler.commands.plan import PlanResult
     from reconciler.model.event import Report
     from reconciler.model.kind import Action
 
@@ -36,7 +36,7 @@ _MOST_LISTED = 10
 
 
 pausing_options = all_of(
-    click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources),
+    click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources),
     workspace_options,
     option("--project", **PARENTS, group="Selection", help="Only exports in these projects."),
     option(
@@ -60,10 +60,10 @@ pausing_options = all_of(
 
 def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> int:
     """Pause or unpause objects, print how that ended, and return the exit code."""
-    from reconciler.commands.apply.run import Screen
+    from reconciler.commands.apply.changes import Screen
     from reconciler.commands.pause.toggling import pause
-    from reconciler.commands.recording import Outputs
-    from reconciler.commands.running import progress
+    from reconciler.commands.screen import progress
+    from reconciler.commands.sending import Outputs
     from reconciler.model.kind import Action
 
     is_json = options["output_format"] == "json"

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.apply.run import (
+from reconciler.commands.apply.changes import (
     Applied,
     Screen,
     Verification,
@@ -19,11 +19,11 @@ from reconciler.commands.apply.run import (
     check_policy,
     no_terminal,
 )
-from reconciler.commands.plan.work import PlanResult
-from reconciler.commands.recording import Outputs
-from reconciler.commands.runtime import Workspace
+from reconciler.commands.plan import PlanResult
+from reconciler.commands.sending import Outputs
 from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, read_targets
+from reconciler.commands.workspace import Workspace
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.event import Ended, Report

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from reconciler.commands import completing
+from reconciler.commands import completion
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
     PARENTS,
@@ -21,8 +21,8 @@ from reconciler.commands.options import (
     rate_option,
     workspace_of,
 )
-from reconciler.commands.output import render_options
-from reconciler.commands.streams import write_result
+from reconciler.commands.process import write_result
+from reconciler.commands.screen import render_options
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import quoted
 from reconciler.render import writer_of
@@ -60,7 +60,7 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
     ),
     page="docs/operations.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
 @environments_options
 @option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
 @option(
@@ -88,8 +88,8 @@ def status_command(
     glob. Reads only the lists. Of several environments, one that fails does not hide the others,
     and the exit code is the worst.
     """
-    from reconciler.commands.files import write_private
-    from reconciler.commands.running import report_each
+    from reconciler.commands.process import write_private
+    from reconciler.commands.screen import report_each
     from reconciler.commands.status.state import status
 
     environments = one_environment(options)

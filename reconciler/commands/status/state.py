@@ -8,9 +8,9 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
-from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.status.report import ExportStatus, State, StatusNote, StatusReport
 from reconciler.commands.targets import Target, Targets, opened
+from reconciler.commands.workspace import Reported, Workspace
 from reconciler.errors import InvalidResponse
 from reconciler.model.event import Noted
 from reconciler.model.kind import Action, Dialect

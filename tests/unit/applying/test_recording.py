@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.recording import Outputs, recording, run_info
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.sending import Outputs, recording, run_info
+from reconciler.commands.workspace import Runtime
 from reconciler.model.event import Ended, Event, Planned, Report
 from tests.support.worlds import NOW, desired_of, live_of, planned, project
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.show import resolved
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.redaction import masked_in
 from reconciler.model.resource import PublicField, PublicOrigin, PublicResource

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.environments import in_each
+from reconciler.commands import plan as plans
 from reconciler.commands.history import WorkspaceHistory
-from reconciler.commands.plan import work as plans
-from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands.workspace import Runtime, Workspace, in_each
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.files.loading import load
 from reconciler.files.yaml import loader

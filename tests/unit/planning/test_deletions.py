@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reconciler.commands.plan.work import calls_of
+from reconciler.commands.plan import calls_of
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan

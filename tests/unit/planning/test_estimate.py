@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from reconciler.commands.plan.work import calls_of
+from reconciler.commands.plan import calls_of
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan
 from tests.support.worlds import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.commands.apply.run import Verification
+from reconciler.commands.apply.changes import Verification
 from reconciler.errors import ReconcilerError
 from reconciler.render.plan_text import unverified_as_text
 from tests.unit.planning.test_approval import deletion, plan_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.output import exit_code_of_run
+from reconciler.commands.screen import exit_code_of_run
 from reconciler.commands.show import audit_of
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.decoding import Audit, read_log

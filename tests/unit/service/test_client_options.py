@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.session import Session
+from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.model.settings import ClientOptions, Window, duration, rate
 from reconciler.service.pace import ClientSettings
 from tests.support.cli import reconciler

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.commands.command import command, option
@@ -26,23 +29,24 @@ from reconciler.commands.options import (
     unmanaged_option,
     workspace_of,
 )
-from reconciler.commands.output import exit_code_of_plan, render_options
-from reconciler.commands.streams import (
-    ByteOutput,
-    write_message,
-    write_note,
-    write_result,
-)
+from reconciler.commands.process import ByteOutput, write_message, write_note, write_result
+from reconciler.commands.screen import exit_code_of_plan, render_options
 from reconciler.errors import BadUsage, ExitCode, system_error
 from reconciler.model.text import printable
 from reconciler.render import writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
-    from reconciler.commands.plan.work import PlanResult
-    from reconciler.commands.runtime import Workspace
-    from reconciler.diagnostics import OfEnvironment
+    from reconciler.commands.session import Session
+    from reconciler.commands.workspace import Workspace
+    from reconciler.diagnostics import Diagnostic, OfEnvironment
+    from reconciler.model.kind import Kind
     from reconciler.model.plan import Plan
+    from reconciler.model.settings import PlanOptions
+    from reconciler.service.pace import Estimate
+    from reconciler.service.transport import Transport
+
+_PAGE = 100
 
 
 EXAMPLES = (
@@ -84,9 +88,8 @@ def plan_command(
     Exits with 5 if the policy refuses the plan. With several environments, one that fails does not
     stop the others, and the exit code is the worst.
     """
-    from reconciler.commands.plan.work import plan
-    from reconciler.commands.running import cost_of, report_each
-    from reconciler.commands.runtime import Reported
+    from reconciler.commands.screen import cost_of, report_each
+    from reconciler.commands.workspace import Reported
     from reconciler.diagnostics import OfEnvironment
 
     environments = one_environment(options)
@@ -134,14 +137,14 @@ def _show(plan: Plan, output_format: str, how: RenderOptions, out: Path | None) 
     if out is not None:
         _save(plan, out)
     if output_format == "github":
-        from reconciler.commands.runner_files import write_runner_files
+        from reconciler.commands.screen import write_runner_files
 
         write_runner_files(plan, how, saved=out if out != STDOUT else None)
 
 
 def _save(plan: Plan, out: Path) -> None:
     """Save a plan for `apply FILE`."""
-    from reconciler.commands.files import write_private
+    from reconciler.commands.process import write_private
     from reconciler.model.plan import encode
 
     if out == STDOUT:
@@ -154,7 +157,7 @@ def _save(plan: Plan, out: Path) -> None:
 
 def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
     """Write the plan of each environment; remove an older file where planning failed."""
-    from reconciler.commands.files import write_private
+    from reconciler.commands.process import write_private
     from reconciler.model.plan import encode
 
     # The name of an environment may have a slash.
@@ -176,3 +179,87 @@ def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
     ]
     if saved:
         write_note(f"saved to {printable(str(out))}{''.join(usages[:1])}\n")
+
+
+def calls_of(plan: Plan, kinds: Sequence[Kind]) -> int:
+    """Return about how many calls applying a plan takes, and verifying it.
+
+    Lists of the names are read before and after the creates of a kind, and at the end.
+    """
+    from reconciler.model.kind import Action, containers
+
+    if plan.empty:
+        return 0
+    # A replacement checks, creates, checks again, deletes and renames.
+    writes = {Action.REPLACE: 5, Action.NO_OP: 0}
+    sizes = Counter(change.address.kind for change in plan.changes)
+    sizes += Counter(unmanaged.address.kind for unmanaged in plan.unmanaged)
+    calls, checked_again, parents = 0, 0, containers(kinds)
+    for change in plan.sending:
+        calls += writes.get(change.action, 1) + (change.after_create is not None)
+        # What is in an object to delete is listed.
+        calls += change.action is Action.DELETE and change.address.kind in parents
+    for kind in kinds:
+        survey = max(1, ceil(sizes[kind.name] / _PAGE))
+        scopes = {
+            (change.parent_id, change.parent)
+            for change in plan.effective
+            if change.address.kind == kind.name and change.action in (Action.CREATE, Action.REPLACE)
+        }
+        lists = min(len(scopes), survey) if kind.paths.survey is not None else len(scopes)
+        calls += 2 * lists + survey
+        if lists:
+            # What was created before the last creates is checked again.
+            calls += checked_again
+            checked_again = lists
+    return calls
+
+
+class PlanResult(Struct, frozen=True):
+    """A plan with known secrets masked, warnings about the files, and the number of calls.
+
+    `estimate` is what applying it takes.
+    """
+
+    plan: Plan
+    diagnostics: tuple[Diagnostic, ...]
+    calls: int
+    estimate: Estimate
+
+    @classmethod
+    def of(cls, plan: Plan, session: Session, transport: Transport) -> PlanResult:
+        """Return a plan as it may be printed and saved."""
+        from reconciler.kinds import all_kinds
+        from reconciler.model.redaction import masked_in
+
+        return cls(
+            masked_in(plan, session.mask),
+            session.warnings(plan),
+            transport.calls,
+            transport.estimate(calls_of(plan, all_kinds())),
+        )
+
+
+async def plan(workspace: Workspace, options: PlanOptions | None = None) -> PlanResult:
+    """Read live state and return the plan of all resources, or what `options` say. Changes nothing.
+
+    Raises InvalidConfiguration, GitUnavailable, BadUsage, ServiceError.
+    """
+    from reconciler.commands.session import Session
+    from reconciler.git.ci import is_job
+    from reconciler.model.plan import Note
+    from reconciler.model.settings import PlanOptions
+    from reconciler.service.access import known_key
+
+    session, options = Session.open(workspace), options or PlanOptions()
+    async with session.connected() as transport:
+        inventory = session.inventory(options)
+        planned, _ = await session.planned(transport, options, inventory)
+        key = await known_key(transport) if is_job(workspace.runtime.environ) else None
+        if key is not None and key.may_write:
+            text = (
+                "the API key of this job may write: plan pull requests with a key that only reads"
+            )
+            note = Note("key-may-write", text)
+            planned = replace(planned, notes=(*planned.notes, note))
+        return PlanResult.of(await session.named(transport, planned), session, transport)

@@ -1,1 +1,0 @@
-"""`plan`: show what would change."""
