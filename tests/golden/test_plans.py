@@ -1,10 +1,11 @@
 """Compare plans with expected texts. A case is a folder; adding one needs no Python.
 
-<case>/workspace/     reconciler.yaml and resource files
-<case>/base/          the same at the git base, if there is one
+<case>/workspace/     resource files, and reconciler.yaml if it has more than the version
+<case>/base/          the same at the applied commit, if there is one
 <case>/live.yaml      live state: projects, batch_exports, integrations by project, dialect
 <case>/options.yaml   the options of the command: targets, rotate, allow_replace, …;
-                      toggle: the action of `pause` or `unpause` for every export
+                      toggle: the action of `pause` or `unpause` for every export;
+                      base: workspace if that was applied
 <case>/expected/      plan.txt or error.txt
 
 Some cases have a plan.json, at least one for each action, a plan.md, or the files of other
@@ -16,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -24,7 +27,7 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from reconciler.commands.pause.toggling import Toggling
-from reconciler.files.loading import load
+from reconciler.files.loading import Loaded, load
 from reconciler.kinds import all_kinds
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Action, Dialect, Integration, Integrations
@@ -107,13 +110,21 @@ def _live(file: Path) -> Live:
     return Live(objects, dialect=known, integrations=tables)
 
 
+def _load(folder: Path) -> Loaded:
+    with TemporaryDirectory() as name:
+        workspace = Path(name)
+        (workspace / "reconciler.yaml").write_text("version: 1\n", encoding="utf-8")
+        copytree(folder, workspace, dirs_exist_ok=True)
+        return load(workspace, environment=None, environ=_ENVIRON)
+
+
 def plan_of(case: Path) -> Plan:
     """Plan a case."""
     options = _yaml(case / "options.yaml")
-    loaded = load(case / "workspace", environment=None, environ=_ENVIRON)
-    base = None
-    if (case / "base").is_dir():
-        before = load(case / "base", environment=None, environ=_ENVIRON)
+    loaded = _load(case / "workspace")
+    base, applied = None, case / options.get("base", "base")
+    if applied.is_dir():
+        before = _load(applied)
         base = inventory_of(before.desired, _live(case / "live.yaml"), loaded.desired)
     context = PlanContext(
         now=NOW,

@@ -35,13 +35,19 @@ def _rendered(environment: str, address: str = ADDRESS, *, output_format: str = 
     return FORMATS[output_format](resource)
 
 
-@pytest.mark.parametrize("output_format", FORMATS)
-@pytest.mark.parametrize("environment", ["staging", "production"])
-def test_a_resolved_export_reads_as_expected(
-    environment: str, output_format: str, golden: Callable[[Path, str], None]
+@pytest.mark.parametrize(
+    ("name", "environment", "address"),
+    [
+        ("production.txt", "production", ADDRESS),
+        ("staging.txt", "staging", ADDRESS),
+        ("project.json", "production", "project.web"),
+    ],
+)
+def test_a_resolved_resource_reads_as_expected(
+    name: str, environment: str, address: str, golden: Callable[[Path, str], None]
 ) -> None:
-    text = _rendered(environment, output_format=output_format)
-    golden(HERE / "expected" / f"{environment}.{output_format}", text)
+    output_format = name.rpartition(".")[2]
+    golden(HERE / "expected" / name, _rendered(environment, address, output_format=output_format))
 
 
 @pytest.mark.parametrize("environment", ["staging", "production"])

