@@ -9,14 +9,13 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-import click
 from msgspec.structs import replace
 
-from reconciler.commands import completion
 from reconciler.commands.command import command
 from reconciler.commands.options import (
     environments_options,
     format_option,
+    names_argument,
     one_environment,
     range_of,
     range_options,
@@ -28,7 +27,7 @@ from reconciler.commands.screen import render_options
 from reconciler.errors import ExitCode
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
-from reconciler.model.text import command_text, printable, several, short_count, shortened
+from reconciler.model.text import command_text, several, short_count, shortened
 from reconciler.model.times import (
     Interval,
     Moment,
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     from reconciler.model.kind import Dialect
 
 _WINDOW = timedelta(days=7)
-_LONGEST_ERROR = 120
 _MOST_NAMED = 3
 _TITLES = {"from": " ", "to": " to ", "intervals": "  "}
 _COLUMNS = Column("state"), *unpadded(_TITLES)
@@ -66,10 +64,7 @@ class GapState(Term):
     INTENDED = "intended", "The configuration pauses the export (`paused: true`)."
     BILLING = "billing", "Its run exceeded a billing limit. Backfills fail until that is settled."
     PENDING = "pending", "A run or a backfill of it has not ended."
-    UNKNOWN = (
-        "unknown",
-        "It has no run. An earlier pause may be the reason: only the last is known.",
-    )
+    UNKNOWN = "unknown", "It has no run. An earlier pause may be why: only the last is known."
 
     @property
     def repairable(self) -> bool:
@@ -80,13 +75,8 @@ class GapState(Term):
 _REPAIRABLE = tuple(state for state in GapState if state.repairable)
 _CERTAIN = (*_REPAIRABLE, GapState.BILLING)
 _COLOURS = {
-    GapState.MISSING: Colour.RED,
-    GapState.FAILED: Colour.RED,
-    GapState.BILLING: Colour.RED,
-    GapState.PAUSED: Colour.YELLOW,
-    GapState.UNKNOWN: Colour.YELLOW,
-    GapState.INTENDED: Colour.DIM,
-    GapState.PENDING: Colour.DIM,
+    **dict.fromkeys((GapState.MISSING, GapState.FAILED, GapState.BILLING), Colour.RED),
+    **dict.fromkeys((GapState.PAUSED, GapState.UNKNOWN), Colour.YELLOW),
 }
 
 
@@ -156,7 +146,7 @@ class GapReport(Public, frozen=True):
     ),
     page="docs/operations.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
+@names_argument
 @environments_options
 @range_options
 @format_option("gaps")
@@ -221,9 +211,9 @@ async def gaps_of_object(
     """
     from reconciler.service.operations import latest_runs, read_backfills, runs_since
 
-    calls, latest, unknown = targets.calls(target), latest_runs(target.live), None
+    calls, latest = targets.calls(target), latest_runs(target.live)
     gaps: tuple[Gap, ...] = ()
-    expected = 0
+    expected, unknown = 0, None
     try:
         schedule = schedule_of(target, calls.dialect)
         expected = sum(1 for _ in due_intervals(schedule, window, now))
@@ -237,15 +227,8 @@ async def gaps_of_object(
             gaps = gaps_of(schedule, runs, window, now, rows)
         if schedule.paused and target.declares_pause:
             gaps = _intended(gaps)
-    return ObjectGaps(
-        target.address,
-        target.live.name,
-        target.parent_name,
-        gaps,
-        expected,
-        rows_of_a_run(latest),
-        unknown,
-    )
+    about = target.address, target.live.name, target.parent_name
+    return ObjectGaps(*about, gaps, expected, rows_of_a_run(latest), unknown)
 
 
 def schedule_of(target: Target, dialect: Dialect | None) -> Schedule:
@@ -463,12 +446,12 @@ def _rows(item: ObjectGaps) -> Iterator[Row]:
     for gap in item.gaps:
         partly = f", {gap.partly} exported in part" if gap.partly else ""
         cells = (
-            Cell(gap.state.value, _COLOURS[gap.state]),
+            Cell(gap.state.value, _COLOURS.get(gap.state, Colour.DIM)),
             Cell(moment_as_option(gap.start)),
             Cell(moment_as_option(gap.end)),
             Cell(f"{several(gap.intervals, 'interval')}{partly}"),
         )
-        error = shortened(printable(" ".join((gap.error or "").split())), _LONGEST_ERROR)
+        error = shortened(" ".join((gap.error or "").split()))
         yield Row(cells, group=group, notes=(error,) if error else ())
 
 

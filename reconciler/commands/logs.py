@@ -94,10 +94,8 @@ def window_of(run: Run, now: datetime) -> Interval | None:
     """Return when a run may have logged, None if its creation is unknown."""
     if run.created_at is None:
         return None
-    end = run.finished_at
     # A run that billing refused has no end, and logs once.
-    if end is None:
-        end = now if run.pending else run.created_at
+    end = run.finished_at or (now if run.pending else run.created_at)
     return Interval(run.created_at - _BEFORE, end + _AFTER)
 
 
@@ -132,10 +130,8 @@ async def _page(calls: ObjectCalls, query: Query, run: str | None) -> list[LogEn
 
     label = f"logs of {calls.live.id}"
     try:
-        if run is None:
-            body = await calls.send("logs", query=query)
-        else:
-            body = await calls.send("run_logs", query=query, run=run)
+        names = {"run": run} if run is not None else {}
+        body = await calls.send("run_logs" if names else "logs", body=None, query=query, **names)
     except Forbidden as error:
         # Servers from 2025 to spring 2026 refuse them whatever the scopes of the key.
         raise NotOffered(f"this server refuses logs to the API key: {error.message}") from None

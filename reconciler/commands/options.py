@@ -134,7 +134,12 @@ files_options = all_of(
 )
 
 
+names_argument = click.argument(
+    "names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources
+)
+project_option = _selection("--project", **PARENTS, help="Only exports in these projects.")
 workspace_options = all_of(folder_option, environment_option, files_options)
+exports_options = all_of(names_argument, workspace_options, project_option)
 environments_options = all_of(folder_option, environments_option, files_options)
 
 

@@ -39,7 +39,6 @@ from reconciler.render import writer_of
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
 
 if TYPE_CHECKING:
-    from reconciler.commands.targets import Target
     from reconciler.commands.workspace import Workspace
     from reconciler.model.live import LiveObject, Routes
     from reconciler.render.options import RenderOptions
@@ -51,6 +50,8 @@ _COLUMNS = tuple(map(Column, ("id", "name", "exports", "timezone", "resource")))
 _MOST_MISSING = 5
 _ANSWERS = ("activity", "demo-data")
 _ACTIONS = ("list", "show", *_ANSWERS, "reset-token")
+_OPTIONS = {"reveal": ("show", "reset-token"), "auto-approve": ("reset-token",)}
+"""The actions that have an option."""
 _BROKEN = """\
 A new token replaces that of {address} {name} (id {id}).
 Clients that send events with the old token stop working until they use the new one.
@@ -156,14 +157,13 @@ def projects_command(action: str, name: str | None, output_format: str, **option
 
 
 def _reset_shown(workspace: Workspace, name: str, options: Mapping[str, Any]) -> ProjectDetails:
+    from reconciler.commands.apply.changes import no_terminal
     from reconciler.commands.screen import approved, run_shown
     from reconciler.planning.approval import typed
 
     asks = not options["auto_approve"]
     if asks and not workspace.runtime.interactive:
-        raise BadUsage(
-            "no terminal to ask for the name; nothing was sent", hint="pass --auto-approve"
-        )
+        raise no_terminal()
 
     async def approve(details: ProjectDetails) -> bool:
         address, name = printable(str(details.address)), quoted(details.name)
@@ -186,10 +186,8 @@ def _check_options(action: str, name: str | None, options: Mapping[str, Any]) ->
             f"projects {action} requires NAME",
             hint=f"list them: {next_command('projects', 'list')}",
         )
-    allowed = {"reveal": ("show", "reset-token"), "auto_approve": ("reset-token",)}
-    for option_name, actions in allowed.items():
-        if options[option_name] and action not in actions:
-            shown = option_name.replace("_", "-")
+    for shown, actions in _OPTIONS.items():
+        if options[shown.replace("-", "_")] and action not in actions:
             raise BadUsage(f"--{shown} is not an option of projects {action}")
 
 
@@ -213,15 +211,9 @@ async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectRe
             live, zone = target.live, target.live.body.get("timezone")
             zone = zone if isinstance(zone, str) else None
             lines.append(ProjectLine(target.address, live.id, live.name, zone, children[live.id]))
-        loaded = targets.session.loaded
-        report = ProjectReport(
-            environment=targets.environment,
-            base_url=loaded.reachable().base_url,
-            organization=loaded.desired.organization,
-            projects=tuple(lines),
-            missing=targets.missing if not names else (),
-        )
-        return workspace.masked(report)
+        loaded, missing = targets.session.loaded, () if names else targets.missing
+        where = targets.environment, loaded.reachable().base_url, loaded.desired.organization
+        return workspace.masked(ProjectReport(*where, tuple(lines), missing))
 
 
 async def show_project(
@@ -237,13 +229,13 @@ async def show_project(
     """
     async with _opened(workspace, name) as selected:
         if operation is None:
-            live = await selected.read()
-            return workspace.masked(selected.details(live.body, reveal=reveal))
-        body = await selected.calls.send(operation)
+            body: JSON = (await selected.read()).body
+        else:
+            body, reveal = await selected.calls.send(operation), False
         if not isinstance(body, Mapping):
-            label = operation.replace("_", " ")
+            label = str(operation).replace("_", " ")
             raise InvalidResponse(f"{label}: the response is {json_shown(body)}, not an object")
-        return workspace.masked(selected.details(body))
+        return workspace.masked(selected.details(body, reveal=reveal))
 
 
 async def reset_token(
@@ -272,45 +264,40 @@ async def reset_token(
 
 
 class _Selected(Struct, frozen=True):
-    """A project and its operations. `page` is that of its settings, None if unknown."""
+    """A project, its operations and paths. `page` is that of its settings, None if unknown."""
 
-    target: Target
+    address: Address
     calls: ObjectCalls
+    routes: Routes
     page: str | None
 
     async def read(self) -> LiveObject:
         """Return the project in full. Raises ServiceError."""
         from reconciler.service.live import read_object
 
-        return await read_object(self.calls.transport, self.routes, self.target.live.id)
-
-    @property
-    def routes(self) -> Routes:
-        """The paths of projects."""
-        from reconciler.model.live import Routes
-
-        return Routes(self.target.kind, self.calls.organization)
+        return await read_object(self.calls.transport, self.routes, self.calls.live.id)
 
     def details(self, fields: Mapping[str, JSON], *, reveal: bool = False) -> ProjectDetails:
         """Return fields of the project. Its token is not masked later if it is revealed."""
         shown = dict(fields)
         if reveal and isinstance(token := fields.get(TOKEN), str):
             shown[TOKEN] = Revealed(token)
-        live = self.target.live
-        return ProjectDetails(self.target.address, live.id, live.name, shown, self.page)
+        live = self.calls.live
+        return ProjectDetails(self.address, live.id, live.name, shown, self.page)
 
 
 @asynccontextmanager
 async def _opened(workspace: Workspace, name: str) -> AsyncIterator[_Selected]:
     """Yield a project. Errors of operations that keys may not use have its page."""
     from reconciler.commands.targets import opened
+    from reconciler.model.live import Routes
     from reconciler.service.operations import NotOffered
 
     async with opened(workspace, RESET) as targets:
         target = targets.one(name)
-        page = targets.page(target)
+        calls, page = targets.calls(target), targets.page(target)
         try:
-            yield _Selected(target, targets.calls(target), page)
+            yield _Selected(target.address, calls, Routes(calls.kind, calls.organization), page)
         except (NotOffered, Forbidden) as error:
             if page is None or getattr(error, "lacks_scope", False):
                 raise
@@ -323,7 +310,7 @@ async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
 
     try:
         body = await selected.calls.send(RESET)
-        label = f"reset of the token of {selected.target.address}"
+        label = f"reset of the token of {selected.address}"
         after = live_object(
             selected.routes, body, expected_id=before.id, complete=True, label=label
         )
@@ -353,15 +340,16 @@ def projects_document(report: ProjectReport, _: RenderOptions) -> Document:
     """Return a table of the projects, the resources without one, and the counts."""
     where = f"{report.environment} · {report.base_url} · organization {report.organization}"
     table = Table(_COLUMNS, tuple(map(_row, report.projects)), indent=2)
-    missing: tuple[str, ...] = ()
-    if report.missing:
-        missing = (f"Do not exist yet: {listed(report.missing, _MOST_MISSING)}",)
+    missing = f"Do not exist yet: {listed(report.missing, _MOST_MISSING)}"
     unmanaged = sum(not line.managed for line in report.projects)
     note = f", {unmanaged} unmanaged" if unmanaged else ""
     return Document(
         (Cell(f"Projects of {report.environment}"),),
         (Cell(f"Environment {where}"),),
-        (table if report.projects else Lines(("No projects.",)), Lines(missing)),
+        (
+            table if report.projects else Lines(("No projects.",)),
+            Lines((missing,) if report.missing else ()),
+        ),
         f"{several(len(report.projects), 'project')}{note}.",
     )
 

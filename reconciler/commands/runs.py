@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import asdict
 
-from reconciler.commands import completion
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
-    PARENTS,
+    exports_options,
     format_option,
     links_option,
     range_of,
     range_options,
     rate_option,
     workspace_of,
-    workspace_options,
 )
 from reconciler.commands.screen import render_options, worst_of
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError, ServiceError
@@ -44,9 +42,7 @@ if TYPE_CHECKING:
     ),
     page="docs/operations.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
-@workspace_options
-@option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
+@exports_options
 @option("--run", metavar="ID", help="Everything about this run of NAME.")
 @range_options
 @option(
@@ -81,11 +77,10 @@ def runs_command(
         runs,
         names=names,
         projects=options["project"],
-        run=options["run"],
         first=first,
         last=last,
-        statuses=options["statuses"],
         limit=None if options["everything"] else options["limit"],
+        **{name: options[name] for name in ("run", "statuses")},
     )
     how = render_options(links=links)
     report = show_report("runs", output_format, work, workspace_of(options), how).report

@@ -60,7 +60,6 @@ _RUN_COLUMNS = tuple(
 )
 _LEAST_FIRST = (3, 4, 5, 6)
 """The columns that a narrow terminal leaves out: when it began, how long it took, rows, id."""
-_LONGEST_ERROR = 120
 _SETTLED = "its interval was exported by another run"
 _BILLING = (
     "the row quota was used up and nothing was exported; a backfill fails too until billing is "
@@ -68,23 +67,20 @@ _BILLING = (
 )
 _LEVELS = {"ERROR": Colour.RED, "WARNING": Colour.YELLOW, "DEBUG": Colour.DIM}
 _LOG_COLUMNS = (Column("time"), Column("level", before=" "), Column("message", " ", padded=False))
-_MATCHES = {
-    Matched.BY_TIME: "the service does not join logs to runs: these entries were logged while it "
-    "ran, and some may be of other runs",
-}
+_BY_TIME = (
+    "the service does not join logs to runs: these entries were logged while it ran, and some may "
+    "be of other runs"
+)
 _MOST_LISTED = 3
 _SEVERITIES = {Severity.DANGER: Colour.RED, Severity.WARNING: Colour.YELLOW}
 _BACKFILL_COLUMNS = (
-    Column("from"),
-    Column("to", " to "),
-    *(Column(title, padded=False) for title in ("runs", "order")),
+    *(Column("from"), Column("to", " to ")),
+    *(Column("runs", padded=False), Column("order", padded=False)),
 )
 _RULES = Column("severity"), Column("rule"), Column("message", padded=False)
 _END_COLOURS = {
-    BackfillState.COMPLETED: Colour.GREEN,
-    BackfillState.EMPTY: Colour.GREEN,
-    BackfillState.PARTLY: Colour.RED,
-    BackfillState.FAILED: Colour.RED,
+    **dict.fromkeys((BackfillState.COMPLETED, BackfillState.EMPTY), Colour.GREEN),
+    **dict.fromkeys((BackfillState.PARTLY, BackfillState.FAILED), Colour.RED),
     BackfillState.UNKNOWN: Colour.BOLD_RED,
     BackfillState.SKIPPED: Colour.YELLOW,
 }
@@ -119,8 +115,8 @@ def runs_document(report: RunReport, options: RenderOptions) -> Document:
 
 
 def _name_of(subject: Subject) -> Cell:
-    label, is_managed = label_of(subject.address, subject.name), not subject.address.is_unmanaged
-    return Cell(label, code=is_managed, link=subject.page)
+    label, address = label_of(subject.address, subject.name), subject.address
+    return Cell(label, code=not address.is_unmanaged, link=subject.page)
 
 
 def page_of(subject: Subject, options: RenderOptions) -> tuple[str, ...]:
@@ -197,7 +193,7 @@ def _run_row(run: Run, settled: Container[str], name: Line) -> Row:
 
 def _notes(run: Run, settled: Container[str]) -> Iterator[str]:
     if run.error:
-        yield _error(run)
+        yield shortened(" ".join(run.error.split()))
     if run.status == BILLING:
         yield _BILLING
     if run.id in settled:
@@ -238,10 +234,6 @@ def _zoned(text: str) -> str:
     return text if text == "-" else f"{text} UTC"
 
 
-def _error(run: Run) -> str:
-    return shortened(printable(" ".join((run.error or "").split())), _LONGEST_ERROR)
-
-
 def logs_document(report: LogReport, options: RenderOptions) -> Document:
     """Return the entries, the oldest first."""
     where = subject_line(report)
@@ -262,8 +254,8 @@ def _log_remarks(report: LogReport) -> Iterator[str]:
     if report.more:
         count = counted_nouns(len(report.entries), "entry", "entries")
         yield f"the newest {count}; list more with --limit N or --all"
-    if report.matched in _MATCHES:
-        yield _MATCHES[report.matched]
+    if report.matched is Matched.BY_TIME:
+        yield _BY_TIME
 
 
 def backfills_document(plan: BackfillPlan, _: RenderOptions) -> Document:
@@ -348,8 +340,6 @@ def _end_lines(end: BackfillEnd, style: Style) -> list[str]:
 
 def counts(plan: BackfillPlan) -> str:
     """Return the numbers of backfills, objects, runs and rows."""
-    if not plan.backfills:
-        return "nothing to backfill"
     objects = [item for item in plan.objects if item.backfills]
     of = f" of {several(len(objects), 'export')}" if len(objects) > 1 else ""
     count = sum((item.rows or 0) * item.runs for item in objects)

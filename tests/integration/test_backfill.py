@@ -73,7 +73,6 @@ def test_days_are_sent_as_dates_where_the_server_requires_it(
         (("--from", "soon", "--to", "2026-01-02"), "invalid time"),
         (("--gaps", "--since", "soon"), "invalid duration"),
         (("--since", "7d"), "--since needs --gaps"),
-        (("--id", "x"), "--id needs --cancel"),
         ((), "what to backfill is not clear"),
     ],
 )

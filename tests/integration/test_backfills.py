@@ -17,7 +17,7 @@ from reconciler.commands.screen import exit_code_of_run
 from reconciler.commands.sending import Outputs
 from reconciler.commands.show import audit_of
 from reconciler.commands.workspace import Workspace
-from reconciler.errors import BadUsage, NotFound, ReconcilerError
+from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.decoding import read_log
 from reconciler.model.event import Event, Sent, Waiting
 from reconciler.model.run import BackfillPlan
@@ -351,8 +351,6 @@ def test_running_backfills_are_cancelled(
     (row,) = world.call("GET", export, "backfills/")["results"]
     assert (ids, row["status"]) == ((row["id"],), "Cancelled")
     assert world.run(lambda it: cancel_backfills(it, "Lake")) == ()
-    with pytest.raises(NotFound, match="batch_export 'Lake' has no backfill x"):
-        world.run(lambda it: cancel_backfills(it, "Lake", row_id="x"))
 
 
 def test_the_text_names_ranges_runs_rows_and_remarks(

@@ -163,7 +163,7 @@ def test_a_refused_reset_is_explained(
         (("show", "web", "--auto-approve"), "--auto-approve is not an option of projects show"),
         (("show", "we"), "nothing matches 'we'"),
         (("show", "*"), "matches 2 resources"),
-        (("reset-token", "web"), "no terminal to ask for the name"),
+        (("reset-token", "web"), "no terminal to ask for approval"),
     ],
 )
 def test_bad_usage_sends_nothing(

@@ -6,20 +6,16 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from reconciler.commands import completion
 from reconciler.commands.apply import run_stoppable
 from reconciler.commands.command import OUTPUT, command, option
 from reconciler.commands.options import (
-    PARENTS,
     auto_approve_option,
+    exports_options,
     log_option,
     range_options,
     rate_option,
     text_or_json_option,
     workspace_of,
-    workspace_options,
 )
 from reconciler.commands.process import (
     is_interactive,
@@ -56,15 +52,12 @@ _WINDOW = "7d"
     ),
     page="docs/operations.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
-@workspace_options
-@option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
+@exports_options
 @range_options
 @option("--gaps", is_flag=True, help="Backfill the gaps of the range or of the last seven days.")
 @option("--failed", is_flag=True, help="Only gaps whose runs failed.")
 @option("--since-pause", is_flag=True, help="Backfill the intervals that the last pause skipped.")
 @option("--cancel", "cancelled", is_flag=True, help="Cancel running backfills instead.")
-@option("--id", "row_id", metavar="ID", help="With --cancel: only this backfill.")
 @option("--wait", is_flag=True, help="Wait for the backfills to end, and report their runs.")
 @option("--dry-run", is_flag=True, help="Show the backfills; start none.")
 @auto_approve_option
@@ -89,17 +82,14 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
             raise BadUsage("--log-file is not written by --cancel", hint="omit --log-file")
         if len(names) != 1 or options["project"]:
             raise BadUsage("--cancel needs one NAME")
-        workspace, row_id = workspace_of(options), options["row_id"]
+        workspace = workspace_of(options)
         # A signal may not hide what was cancelled before.
         begin = partial(stop_on_signals, workspace.runtime.stop)
-        work = partial(cancel_backfills, name=names[0], row_id=row_id, begin=begin)
-        ids = run_shown(work, workspace)
+        ids = run_shown(partial(cancel_backfills, name=names[0], begin=begin), workspace)
         write_result(
             f"cancelled {several(len(ids), 'backfill')}\n" if ids else "no backfill runs\n"
         )
         return ExitCode.FINE
-    if options["row_id"] is not None:
-        raise BadUsage("--id needs --cancel")
     return _started(names, _wanted(options), options)
 
 

@@ -9,13 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.gaps import (
-    Gap,
-    GapState,
-    gaps_of_object,
-    rows_of_a_run,
-    schedule_of,
-)
+from reconciler.commands.gaps import Gap, GapState, gaps_of_object, rows_of_a_run, schedule_of
 from reconciler.commands.targets import Target, Targets
 from reconciler.errors import BadUsage
 from reconciler.kinds import behaviour_of
@@ -103,10 +97,8 @@ class SincePause(Struct, frozen=True):
         """
         paused = schedule.last_paused_at
         if paused is None:
-            raise BadUsage(
-                "no pause is known",
-                hint="pass --from and --to; `reconciler gaps` shows what is missing",
-            )
+            hint = "pass --from and --to; `reconciler gaps` shows what is missing"
+            raise BadUsage("no pause is known", hint=hint)
         first, last = schedule.floor(paused), schedule.floor(now)
         if not schedule.paused:
             ticks = [
@@ -154,18 +146,15 @@ def aligned_range(
             f"the time range ends in the future: {end:{_SHOWN}}",
             hint="set --to to a time in the past",
         )
-    whole = schedule.outward(start, end)
+    whole = outward = schedule.outward(start, end)
     notes: tuple[str, ...] = ()
     if whole.end > now:
         whole = Interval(whole.start, schedule.floor(end))
         note = f"the interval from {whole.end:{_SHOWN}} has not ended and is left out"
         notes = (f"{note}; its scheduled run exports it",)
     if whole.start >= whole.end:
-        ends = schedule.outward(start, end).end
-        raise BadUsage(
-            "the range has no interval that has ended",
-            hint=f"its interval ends at {ends:{_SHOWN}}",
-        )
+        hint = f"its interval ends at {outward.end:{_SHOWN}}"
+        raise BadUsage("the range has no interval that has ended", hint=hint)
     if (whole.start, whole.end) != (start, end) and not (notes and whole.start == start):
         shown = f"{whole.start:{_SHOWN}} to {whole.end:{_SHOWN}}"
         note = f"aligned to whole intervals: {start:{_SHOWN}} to {end:{_SHOWN}} becomes {shown}"
@@ -179,13 +168,11 @@ def of_gaps(gaps: Iterable[Gap]) -> list[PlannedBackfill]:
     for gap in gaps:
         if not gap.state.repairable:
             continue
-        item = PlannedBackfill(gap.start, gap.end, gap.intervals, gap.partly)
+        start, runs, partly = gap.start, gap.intervals, gap.partly
         if planned and planned[-1].end == gap.start:
             last = planned.pop()
-            item = PlannedBackfill(
-                last.start, gap.end, last.runs + gap.intervals, last.partly + gap.partly
-            )
-        planned.append(item)
+            start, runs, partly = last.start, last.runs + runs, last.partly + partly
+        planned.append(PlannedBackfill(start, gap.end, runs, partly))
     return planned
 
 
@@ -247,17 +234,9 @@ async def _attempted(
     warnings = consequences_of(tried, schedule, chosen.gaps, latest) if tried else ()
     if tried:
         warnings += (*behaviour_of(target.kind).backfill_warnings(target.live.body),)
-    return ObjectBackfills(
-        target.address,
-        target.live.name,
-        target.live.id,
-        target.live.parent_id,
-        target.parent_name,
-        tried,
-        warnings,
-        chosen.notes,
-        rows_of_a_run(latest),
-    )
+    live = target.live
+    about = target.address, live.name, live.id, live.parent_id, target.parent_name
+    return ObjectBackfills(*about, tried, warnings, chosen.notes, rows_of_a_run(latest))
 
 
 def with_trial(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from asyncio import Lock
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime, timedelta
 from math import inf
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.commands.apply.changes import no_terminal
@@ -29,7 +30,6 @@ from reconciler.errors import (
 )
 from reconciler.model.event import BackfillsEnded, BackfillsPlanned, Noted
 from reconciler.model.kind import Dialect
-from reconciler.model.live import id_text
 from reconciler.model.run import (
     COMPLETED,
     BackfillEnd,
@@ -41,10 +41,10 @@ from reconciler.model.run import (
     Run,
 )
 from reconciler.model.schemas import time_text
-from reconciler.model.text import printable, quoted
 from reconciler.model.times import Schedule
 from reconciler.model.values import JSONObject
 from reconciler.service.operations import ObjectCalls, backfill_id, read_backfills, read_runs, valid
+from reconciler.service.pace import together
 
 _TOO_MANY = "too_many_concurrent_backfills"
 _NO_DATA = "no data"
@@ -126,7 +126,10 @@ async def backfill(  # noqa: PLR0913 - the options of the command
         stack.enter_context(transport.reporting_to(bus))
         bus(BackfillsPlanned(plan))
         objects = [item for item in plan.objects if item.backfills]
-        ended = await run_all([_backfiller(item, targets, now) for item in objects], wait=wait)
+        turn = Lock()
+        ended = await together(
+            _backfiller(item, targets, now, turn).run(wait=wait) for item in objects
+        )
         started = tuple(replace(item, ends=ends) for item, ends in zip(objects, ended, strict=True))
         report = BackfillsEnded(started, interrupted=runtime.stop.requested.is_set())
         bus(report)
@@ -135,47 +138,40 @@ async def backfill(  # noqa: PLR0913 - the options of the command
         return workspace.masked(Backfilled(plan, transport.calls, report, bus.problems))
 
 
-def _backfiller(planned: ObjectBackfills, targets: Targets, now: datetime) -> Backfiller:
+def _backfiller(
+    planned: ObjectBackfills, targets: Targets, now: datetime, turn: Lock
+) -> Backfiller:
     """Return what starts the backfills of an object."""
     target = next(it for it in targets.objects if it.live.id == planned.live_id)
     schedule = schedule_of(target, targets.live.dialect)
-    return Backfiller(targets.calls(target), schedule, now, planned.backfills)
+    return Backfiller(targets.calls(target), schedule, now, planned.backfills, turn)
 
 
 class Backfiller(Struct):
     """Starts the backfills of one object. `now` is the time of the service when they were planned.
 
     After one that fails, or whose outcome is unknown, nothing more is started. A stop leaves what
-    runs running.
+    runs running. Objects share `turn`, so that one is started at a time, and none after a stop.
     """
 
     calls: ObjectCalls
     schedule: Schedule
     now: datetime
     planned: tuple[PlannedBackfill, ...]
-    ends: list[BackfillEnd] = field(default_factory=list)
+    turn: Lock
 
-    async def begin(self) -> None:
-        """Start what is left, in order, up to a backfill on trial."""
-        for item in self.planned[len(self.ends) :]:
-            if self.ends and not _lets_go_on(self.ends[-1]):
+    async def run(self, *, wait: bool) -> tuple[BackfillEnd, ...]:
+        """Start them in order, and wait for one on trial, with `wait` for all."""
+        ends: list[BackfillEnd] = []
+        for item in self.planned:
+            if ends and not _lets_go_on(ends[-1]):
                 detail = "the backfill before it did not complete"
-                end = BackfillEnd(item, BackfillState.SKIPPED, detail=detail)
-            else:
+                ends.append(BackfillEnd(item, BackfillState.SKIPPED, detail=detail))
+                continue
+            async with self.turn:
                 end = await self._start(item)
-            self.ends.append(end)
-            if item.trial and end.state.fine:
-                return
-
-    async def go_on(self) -> None:
-        """Start the rest after a trial that completes."""
-        if self.ends[-1].planned.trial:
-            self.ends[-1] = await self.wait(self.ends[-1])
-        await self.begin()
-
-    async def finish(self) -> None:
-        """Wait until everything has ended."""
-        self.ends = [await self.wait(end) for end in self.ends]
+            ends.append(await self.wait(end) if item.trial else end)
+        return tuple([await self.wait(end) for end in ends] if wait else ends)
 
     # Start
 
@@ -220,11 +216,9 @@ class Backfiller(Struct):
         """Return the bounds: dates where days have a time zone (service.md, 1.8)."""
         bounds = {"start_at": planned.start, "end_at": planned.end}
         zone = self.schedule.zone
-        if zone is not None:
-            return {
-                name: moment.astimezone(zone).date().isoformat() for name, moment in bounds.items()
-            }
-        return {name: time_text(moment) for name, moment in bounds.items()}
+        if zone is None:
+            return {name: time_text(moment) for name, moment in bounds.items()}
+        return {name: moment.astimezone(zone).date().isoformat() for name, moment in bounds.items()}
 
     async def _found(
         self, planned: PlannedBackfill, before: Sequence[BackfillRow], *, looks: int
@@ -309,23 +303,6 @@ def _lets_go_on(end: BackfillEnd) -> bool:
     return end.state.fine
 
 
-async def run_all(
-    backfillers: Sequence[Backfiller], *, wait: bool
-) -> list[tuple[BackfillEnd, ...]]:
-    """Start the backfills of objects one after another, and return how each of them ended.
-
-    Waits for those on trial, and with `wait` for all.
-    """
-    for backfiller in backfillers:
-        await backfiller.begin()
-    for backfiller in backfillers:
-        await backfiller.go_on()
-    if wait:
-        for backfiller in backfillers:
-            await backfiller.finish()
-    return [tuple(backfiller.ends) for backfiller in backfillers]
-
-
 def _judged(end: BackfillEnd, runs: list[Run]) -> BackfillEnd:
     """Return the end of a backfill by its runs, several of which may be of one interval."""
     completed = {run.end for run in runs if run.completed}
@@ -346,10 +323,10 @@ def rows_of(
     Servers of 2025 may move its start (service.md, 15.59).
     """
     ending = [row for row in rows if row.end == planned.end]
-    moved = dialect in (None, Dialect.V2025)
-    return [row for row in ending if row.start == planned.start] or [
-        row for row in ending if moved and row.start is not None and row.start > planned.start
-    ]
+    exact = [row for row in ending if row.start == planned.start]
+    if exact or dialect not in (None, Dialect.V2025):
+        return exact
+    return [row for row in ending if row.start is not None and row.start > planned.start]
 
 
 def _not_started(planned: PlannedBackfill, error: ReconcilerError, *, sent: bool) -> BackfillEnd:
@@ -368,52 +345,38 @@ def _progress(planned: PlannedBackfill, row: BackfillRow) -> str:
 
 
 async def cancel_backfills(
-    workspace: Workspace,
-    name: str,
-    *,
-    row_id: str | None = None,
-    begin: Callable[[], None] = lambda: None,
+    workspace: Workspace, name: str, *, begin: Callable[[], None] = lambda: None
 ) -> tuple[str, ...]:
-    """Cancel the running backfills of the object that a text names, or one; return their ids.
+    """Cancel the running backfills of the object that a text names, and return their ids.
 
-    `row_id` is the id of the only backfill. `begin` is called before the first is cancelled. One
-    that ended meanwhile is left out. Each that was cancelled is reported at once.
+    `begin` is called before the first is cancelled. One that ended meanwhile is left out. Each that
+    was cancelled is reported at once.
 
     Raises BadUsage, NotOffered, Interrupted, ServiceError.
     """
     async with opened(workspace, "backfills") as targets:
         calls = targets.calls(targets.one(name))
-        if row_id is None:
-            calls.check("backfills")
-            ids = [row.id for row in await read_backfills(calls) or () if row.pending]
-        elif id_text(row_id) is None:
-            raise BadUsage(f"invalid id {quoted(row_id)}")
-        else:
-            ids = [row_id]
+        calls.check("backfills")
+        ids = [row.id for row in await read_backfills(calls) or () if row.pending]
         begin()
         cancelled: list[str] = []
         for item in ids:
-            if await _cancelled(calls, item, chosen=row_id is not None):
+            if await _cancelled(calls, item):
                 cancelled.append(item)
                 targets.session.runtime.listen(Noted(f"cancelled backfill {item}", important=True))
         return tuple(cancelled)
 
 
-async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:
-    """Cancel a backfill; return whether this did. Raise the refusal of one that was `chosen`.
+async def _cancelled(calls: ObjectCalls, row_id: str) -> bool:
+    """Cancel a backfill; return whether this did. Raise the refusal of one that still runs.
 
     A refusal after an attempt without an answer may mean that the attempt took effect.
     """
     try:
         await calls.send("cancel_backfill", backfill=row_id)
-    except NotFound as error:
-        message = f"{calls.live.kind} {quoted(calls.live.name)} has no backfill {printable(row_id)}"
-        raise error.reworded(message) from None
     except Invalid as error:
         row = BackfillRow.of(await calls.send("backfill_row", backfill=row_id))
-        if row.status == _CANCELLED and error.unclear:
-            return True
-        if chosen or row.pending:
+        if row.pending:
             raise
-        return False
+        return row.status == _CANCELLED and error.unclear
     return True

@@ -5,13 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import click
-
-from reconciler.commands import completion
 from reconciler.commands.command import command
 from reconciler.commands.options import (
     auto_approve_option,
     format_option,
+    names_argument,
     rate_option,
     workspace_of,
     workspace_options,
@@ -30,7 +28,7 @@ from reconciler.model.text import several
     ),
     page="docs/operations.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
+@names_argument
 @workspace_options
 @auto_approve_option
 @format_option("health")
@@ -49,6 +47,7 @@ def doctor_command(
     of dialect 2026 offer this to API keys; for other exports the files, the policy and the secrets
     are checked.
     """
+    from reconciler.commands.apply.changes import no_terminal
     from reconciler.commands.doctor.checks import diagnose
     from reconciler.commands.screen import approved, progress, show_report
     from reconciler.planning.approval import confirmed
@@ -66,9 +65,7 @@ def doctor_command(
         if auto_approve:
             return True
         if not is_interactive():
-            raise BadUsage(
-                "no terminal to ask for approval; nothing was tested", hint="pass --auto-approve"
-            )
+            raise no_terminal()
         return await approved(confirmed("Run these tests?"))
 
     workspace = workspace_of(options)

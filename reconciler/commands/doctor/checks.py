@@ -130,22 +130,6 @@ class HealthReport(Public, frozen=True):
         return any(check.health is Health.FAILED for check in self.checks)
 
 
-async def access_checks(session: Session, *, is_workspace: bool) -> list[Check]:
-    """Return the checks of the key, its scopes and limits, and the organization.
-
-    Without a workspace, the scopes for resources of every kind are checked.
-    """
-    try:
-        async with session.connected() as transport:
-            key = await read_key(transport)
-            about_key = _about_key(key, session, is_workspace=is_workspace)
-            return [*about_key, await _organizations(transport, session)]
-    except Unauthorized as error:
-        return [Check.failed("key", error.message, f"{_NEW_KEY}, and set it here")]
-    except ReconcilerError as error:
-        return [Check.of("key", error)]
-
-
 def _about_key(key: KeyAccess | None, session: Session, *, is_workspace: bool) -> Iterator[Check]:
     if key is None:
         unknown = "accepted; its scopes and limits are unknown: the server does not show them"
@@ -215,11 +199,9 @@ async def diagnose(
     session, configuration = _configuration(quick)
     version = f"reconciler {__version__}, Python {python_version()}, {sys.platform}"
     checks = [Check.fine("version", version), configuration]
-    checks += await _service_checks(session, quick)
-    for name, about in (
-        ("trusted branch", _trusted(quick)),
-        ("git", _git(quick.folder, session)),
-    ):
+    checks += await _service(session, quick)
+    local = {"trusted branch": _trusted(quick), "git": _git(quick.folder, session)}
+    for name, about in local.items():
         try:
             checks += [*about]
         except ReconcilerError as error:
@@ -243,36 +225,44 @@ def _configuration(workspace: Workspace) -> tuple[Session | None, Check]:
         return None, Check.of(name, error)
     desired = session.loaded.desired
     text = f"{several(len(desired.resources), 'resource')} in environment {desired.environment}"
-    count = len(session.loaded.diagnostics)
-    if count:
+    if count := len(session.loaded.diagnostics):
         warnings = f"{text}; {several(count, 'warning')}"
         return session, Check.warning(name, warnings, "run `reconciler validate`")
     return session, Check.fine(name, text)
 
 
-async def _service_checks(session: Session | None, workspace: Workspace) -> list[Check]:
-    """Return the checks of the service. Without a usable workspace, variables name it."""
-    name, used = "connection", session
+async def _service(session: Session | None, workspace: Workspace) -> list[Check]:
+    """Return the checks of the connection, the key, its scopes and limits, and the organization.
+
+    Without a usable workspace, variables name the service, and scopes for every kind are checked.
+    """
+    name, checks = "connection", list[Check]()
     try:
+        used = session
         if used is None:
             with tempfile.TemporaryDirectory() as empty:
                 nowhere = replace(workspace, folder=Path(empty), environment=None)
                 used = Session.open(nowhere, drafts={WORKSPACE_FILE: "version: 1\n"})
-        used.loaded.reachable()
+        if headers := used.loaded.reachable().headers:
+            checks.append(Check.fine("headers", ", ".join(headers)))
+        name = "key"
+        async with used.connected() as transport:
+            key = await read_key(transport)
+            checks += _about_key(key, used, is_workspace=session is not None)
+            checks.append(await _organizations(transport, used))
     except InvalidConfiguration as error:
         first = error.diagnostics[0]
-        return [Check.failed(name, first.message, first.hint or "")]
+        checks.append(Check.failed(name, first.message, first.hint or ""))
+    except Unauthorized as error:
+        checks.append(Check.failed(name, error.message, f"{_NEW_KEY}, and set it here"))
     except ReconcilerError as error:
-        return [Check.of(name, error)]
-    headers = used.loaded.reachable().headers
-    sent = [Check.fine("headers", ", ".join(headers))] if headers else []
-    return [*sent, *await access_checks(used, is_workspace=session is not None)]
+        checks.append(Check.of(name, error))
+    return checks
 
 
 def _trusted(workspace: Workspace) -> Iterator[Check]:
     """Check which files decide where the key is sent."""
-    name = "trusted branch"
-    runtime = workspace.runtime
+    name, runtime = "trusted branch", workspace.runtime
     tip = deciding_tip(workspace, runtime.environ, interactive=runtime.interactive)
     if tip is None:
         yield Check.fine(name, "the files of this folder decide where the key is sent")
@@ -295,8 +285,7 @@ def _git(folder: Path, session: Session | None) -> Iterator[Check]:
         yield Check.warning(name, "no commit yet", "commit the workspace")
     elif repository.is_shallow:
         problem = f"shallow clone at {head[:7]}: applied commits may be missing"
-        fix = "fetch the history (fetch-depth: 0 in the checkout step)"
-        yield Check.warning(name, problem, fix)
+        yield Check.warning(name, problem, "fetch the history (checkout step: fetch-depth: 0)")
     else:
         yield Check.fine(name, f"commit {head[:7]}, with its history")
     if session is not None:
@@ -475,15 +464,11 @@ async def _chosen(session: Session, transport: Transport, names: tuple[str, ...]
         live_id = change.live_id if change.action not in _NEW else None
         new = LiveObject(kind.name, "", change.name, {}, change.parent_id)
         item = live.by_identity.get((kind.name, live_id or ""), new)
-        test = _Test(
-            session,
-            ObjectCalls(transport, kind, desired.organization, item, live.dialect),
-            resolved(Match(resource, kind, parent_id=change.parent_id), resource, live),
-            change,
-            tuple(refusal for refusal in plan.refusals if change.address in refusal.addresses),
-            lacking,
-        )
-        tests.append(test)
+        calls = ObjectCalls(transport, kind, desired.organization, item, live.dialect)
+        match = Match(resource, kind, parent_id=change.parent_id)
+        refusals = tuple(it for it in plan.refusals if change.address in it.addresses)
+        complete = resolved(match, resource, live)
+        tests.append(_Test(session, calls, complete, change, refusals, lacking))
     known = Names(
         Named.of_resource(test.resource, test.calls.live if test.calls.live.id else None)
         for test in tests

@@ -5,21 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from reconciler.commands import completion
 from reconciler.commands.apply import Terminal, finish, run_stoppable
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
-    PARENTS,
     all_of,
     auto_approve_option,
+    exports_options,
     log_option,
     next_command,
     rate_option,
     text_or_json_option,
     workspace_of,
-    workspace_options,
 )
 from reconciler.commands.process import ByteOutput, is_interactive, write_note, write_report
 from reconciler.commands.screen import render_options
@@ -36,9 +32,7 @@ _MOST_LISTED = 10
 
 
 pausing_options = all_of(
-    click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources),
-    workspace_options,
-    option("--project", **PARENTS, group="Selection", help="Only exports in these projects."),
+    exports_options,
     option(
         "--destination",
         "destinations",

@@ -70,10 +70,8 @@ class Toggling(Struct, frozen=True):
         acting = [change.address for change in plan.effective] or self.objects
         notes = tuple(map(self._note, acting))
         changes = tuple(
-            change
-            if change.action is Action.NO_OP
-            else replace(change, reasons=(Reason.REQUESTED,))
-            for change in plan.changes
+            it if it.action is Action.NO_OP else replace(it, reasons=(Reason.REQUESTED,))
+            for it in plan.changes
         )
         return replace(plan, changes=changes, unmanaged=(), ignored=(), notes=notes)
 
@@ -101,20 +99,19 @@ class Toggling(Struct, frozen=True):
         field, value = self._setting(address.kind)
         resource = self.desired.resources.get(address)
         current = resource.spec.get(field.name) if resource is not None else None
+        declared = f"the configuration sets `{field.name}: {json_shown(current)}`"
         if resource is None:
             text = "it is unmanaged: no apply changes it"
         elif is_ignored((field.name,), resource.lifecycle):
             text = f"`{field.name}` is in `ignore_changes`: no apply changes it"
         elif current is None:
             text = f"the configuration does not set `{field.name}`: the next apply keeps it"
+        elif current is value:
+            text = f"{declared}: the next apply keeps it"
         else:
-            text = f"the configuration sets `{field.name}: {json_shown(current)}`"
-            if current is value:
-                text += ": the next apply keeps it"
-            else:
-                mark = resource.near((field.name,))
-                text += f" ({mark})" if mark is not None else ""
-                text += ": the next apply reverts this; to keep it, edit the file"
+            mark = resource.near((field.name,))
+            place = f" ({mark})" if mark is not None else ""
+            text = f"{declared}{place}: the next apply reverts this; to keep it, edit the file"
         return Note("next-apply", printable(text), about=address)
 
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from reconciler.commands import completion
-from reconciler.commands.command import command, option
+from reconciler.commands.command import OUTPUT, command, option
 from reconciler.commands.options import (
-    PARENTS,
     environments_options,
     file_option,
     format_option,
+    links_option,
+    names_argument,
     one_environment,
-    output_option,
+    project_option,
     rate_option,
     workspace_of,
 )
@@ -60,9 +60,9 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
     ),
     page="docs/operations.md",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources)
+@names_argument
 @environments_options
-@option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
+@project_option
 @option(
     "--fail-on",
     multiple=True,
@@ -70,8 +70,8 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
     metavar="STATES",
     help="Exit with 2 if an export has one of these states: failing,lagging,paused.",
 )
-@output_option("--all", "show_all", is_flag=True, help="Also list exports that are ok.")
-@output_option("--links", is_flag=True, help="Show a link to each export's page.")
+@option("--all", "show_all", is_flag=True, group=OUTPUT, help="Also list exports that are ok.")
+@links_option
 @file_option("--html", "Also write a page with filters and the latest runs to this file.")
 @format_option("status")
 @rate_option

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from reconciler.diagnostics import OfEnvironment
 from reconciler.model.public import Count, Public, Term, derived
-from reconciler.model.run import Run
+from reconciler.model.run import Run, duration_of_run
 from reconciler.model.text import (
     command_text,
     duration_as_text,
@@ -158,28 +158,17 @@ class StatusReport(Public, frozen=True):
         return tuple(export for export in self.exports if export.state is state)
 
 
-SIGNS = {
-    State.FAILING: "✗",
-    State.LAGGING: "▲",
-    State.PAUSED_UNKNOWN: "‖",
-    State.PAUSED: "‖",
-    State.NEVER_RUN: "○",
-    State.UNKNOWN: "?",
-    State.ENDED: "■",
-    State.OK: "✓",
-}
-_COLOURS = {
-    State.FAILING: Colour.RED,
-    State.LAGGING: Colour.YELLOW,
-    State.PAUSED_UNKNOWN: Colour.YELLOW,
-    State.PAUSED: Colour.CYAN,
-    State.NEVER_RUN: Colour.DIM,
-    State.UNKNOWN: Colour.MAGENTA,
-    State.ENDED: Colour.DIM,
-    State.OK: Colour.GREEN,
+_SIGNS = {
+    State.FAILING: ("✗", Colour.RED),
+    State.LAGGING: ("▲", Colour.YELLOW),
+    State.PAUSED_UNKNOWN: ("‖", Colour.YELLOW),
+    State.PAUSED: ("‖", Colour.CYAN),
+    State.NEVER_RUN: ("○", Colour.DIM),
+    State.UNKNOWN: ("?", Colour.MAGENTA),
+    State.ENDED: ("■", Colour.DIM),
+    State.OK: ("✓", Colour.GREEN),
 }
 _IN_WORDS = {State.PAUSED_UNKNOWN: "paused (cause unknown)", State.NEVER_RUN: "never run"}
-_FAILED, _OTHER = "×", "·"
 _LEVELS = "▁▂▃▄▅▆▇█"
 _LONGEST_NOTE = 120
 _LONGEST_CAUSE = 300
@@ -207,9 +196,7 @@ def status_document(report: StatusReport, options: RenderOptions) -> Document:
     shown = [export for export in report.exports if options.verbose or export.state is not State.OK]
     below = [_fine_line(fine)] if fine else []
     below += [] if report.exports else ["No batch exports."]
-    missing: tuple[str, ...] = ()
-    if report.missing:
-        missing = (f"Not created yet: {listed(report.missing, _MOST_MISSING)}",)
+    missing = f"Not created yet: {listed(report.missing, _MOST_MISSING)}"
     names = Counter(map(_label, report.exports))
     labels = {
         export.address: f"{name} in {export.parent_name}"
@@ -223,24 +210,20 @@ def status_document(report: StatusReport, options: RenderOptions) -> Document:
         _row(export, labels[export.address], report.at, brief=export.address in together)
         for export in shown
     )
-    facts = (
+    facts = tuple(
         (several(len(exports), "export"), Cell(_cause_of(exports, labels))) for exports in common
     )
     incomplete = any(export.failures or export.has("missed-runs") for export in shown)
     command = command_text("gaps", environment=report.environment, more=options.again)
+    where = f"{report.environment} · {report.base_url} · {report.at:%Y-%m-%d %H:%M UTC}"
     return Document(
         (Cell(f"Exports of {report.environment}"),),
-        (
-            Cell(
-                f"Environment {report.environment} · {report.base_url} · "
-                f"{report.at:%Y-%m-%d %H:%M UTC}"
-            ),
-        ),
+        (Cell(f"Environment {where}"),),
         (
             Table(_COLUMNS, rows, beside=True, below=6, optional=_LEAST_FIRST, noun="export"),
             Lines(tuple(below), attached=bool(rows)),
-            Facts(tuple(facts), wraps=True),
-            Lines(missing),
+            Facts(facts, wraps=True),
+            Lines((missing,) if report.missing else ()),
         ),
         _counts(report),
         ("hint: list what is missing:", f"  {command}") if incomplete else (),
@@ -276,8 +259,7 @@ def _row(export: ExportStatus, name: str, at: datetime, *, brief: bool) -> Row:
     )
     return Row(
         cells,
-        SIGNS[export.state],
-        _COLOURS[export.state],
+        *_SIGNS[export.state],
         notes=(_remarks(export, brief=brief),),
         state=export.state.value,
         parent=export.parent_name or "",
@@ -286,13 +268,10 @@ def _row(export: ExportStatus, name: str, at: datetime, *, brief: bool) -> Row:
 
 def _counts(report: StatusReport) -> str:
     """Return `9 exports: 1 failing, 2 paused, 6 ok; 2 unmanaged.`."""
-    states = [
-        f"{len(report.of(state)):,} {_IN_WORDS.get(state, state)}"
-        for state in State
-        if report.of(state)
-    ]
-    unmanaged = sum(1 for export in report.exports if not export.managed)
-    differing = sum(1 for export in report.exports if export.differs)
+    counts = [(count, state) for state, count in report.counts.items() if count]
+    states = [f"{count:,} {_IN_WORDS.get(state, state)}" for count, state in counts]
+    unmanaged = sum(not export.managed for export in report.exports)
+    differing = sum(export.differs is True for export in report.exports)
     text = several(len(report.exports), "export")
     text += f": {', '.join(states)}" if states else ""
     text += f"; {unmanaged:,} unmanaged (in quotes)" if unmanaged else ""
@@ -330,9 +309,9 @@ def sparkline(runs: Sequence[Run]) -> str:
 
 def _bar(run: Run, most: int) -> str:
     if run.failed:
-        return _FAILED
+        return "×"
     if not run.completed or run.records is None:
-        return _OTHER
+        return "·"
     return _LEVELS[round((len(_LEVELS) - 1) * run.records / most) if most else 0]
 
 
@@ -350,10 +329,10 @@ def _label(export: ExportStatus) -> str:
 
 
 def _fine_line(exports: Sequence[ExportStatus]) -> str:
-    unsettled = sum(1 for export in exports if export.unsettled)
+    unsettled = sum(export.unsettled > 0 for export in exports)
     text = f"{len(exports):,} {'export is' if len(exports) == 1 else 'exports are'} ok"
     text += f", {unsettled:,} with failed runs that were not repeated" if unsettled else ""
-    return f"{SIGNS[State.OK]} {text} (list: --all)"
+    return f"{_SIGNS[State.OK][0]} {text} (list: --all)"
 
 
 def _strip(runs: Sequence[Run]) -> Iterator[Bar]:
@@ -365,10 +344,9 @@ def _strip(runs: Sequence[Run]) -> Iterator[Bar]:
 def _tooltip(run: Run) -> str:
     end = f"{run.end:%m-%d %H:%M} UTC" if run.end is not None else "unknown interval"
     rows = f"{short_count(run.records)} rows" if run.completed and run.records is not None else ""
-    took = ""
-    if run.finished_at is not None and run.created_at is not None:
-        took = duration_as_text((run.finished_at - run.created_at).total_seconds())
-    parts = (end, run.status, rows, took, run.error or "")
+    took = duration_of_run(run)
+    took_text = "" if took is None else duration_as_text(took.total_seconds())
+    parts = (end, run.status, rows, took_text, run.error or "")
     return " · ".join(" ".join(part.split()) for part in parts if part)
 
 

@@ -318,23 +318,12 @@ async def status(
         session, dialect = targets.session, targets.live.dialect
         compared = {change.address: change.action is not Action.NO_OP for change in plan.changes}
         states = [
-            status_of(
-                target,
-                dialect,
-                now,
-                differs=compared.get(target.address),
-                page=targets.page(target),
-            )
-            for target in targets.chosen(names, projects)
+            status_of(it, dialect, now, differs=compared.get(it.address), page=targets.page(it))
+            for it in targets.chosen(names, projects)
         ]
-        report = StatusReport(
-            environment=targets.environment,
-            base_url=session.loaded.reachable().base_url,
-            organization=session.loaded.desired.organization,
-            at=now,
-            exports=worst_first(states),
-            missing=() if names or projects else targets.missing,
-        )
+        loaded, missing = session.loaded, () if names or projects else targets.missing
+        where = targets.environment, loaded.reachable().base_url, loaded.desired.organization
+        report = StatusReport(*where, now, worst_first(states), missing)
         warnings, calls = session.warnings(plan), targets.transport.calls
         return workspace.masked(Reported(report, warnings, calls))
 
