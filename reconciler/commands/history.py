@@ -39,8 +39,6 @@ from reconciler.planning.inventory import Applied, Inventory, Record, entries_af
 
 _LONGEST_REF = 80
 _MOST_LISTED = 5
-_MOST_VERSIONS = 4
-"""Of each file, on average, that are kept while commits are loaded."""
 
 
 # Without slots, since cached properties need a dict.
@@ -97,17 +95,14 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         whose commit HEAD lacks.
         """
         repository, head, desired = self.repository, self.head, self.loaded.desired
-        secret = {at for users in desired.secret_users.values() for at in users}
         contents = self._contents(desired.secret_users)
-        today = Inventory(
-            hashes={at: hash_of_secrets(desired.resources[at], contents) for at in secret},
-            contents=contents,
-            trusted=self._trusted(),
-        )
-        tip = None
-        if head is not None:
-            tip = repository.fetched(REMOTE, self.ref) if push else repository.tip(self.ref)
-        if head is None or tip is None:
+        secret = {at for users in desired.secret_users.values() for at in users}
+        hashes = {at: hash_of_secrets(desired.resources[at], contents) for at in secret}
+        today = Inventory(hashes=hashes, contents=contents, trusted=self._trusted())
+        if head is None:
+            return today
+        tip = repository.fetched(REMOTE, self.ref) if push else repository.tip(self.ref)
+        if tip is None:
             return today
         entries, newest = read_entries(repository, tip), repository.commit(f"{tip}^1")
         if newest is None and repository.is_shallow:
@@ -115,26 +110,22 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         if newest is None:
             raise damaged(tip, "this clone lacks the newest applied commit, its parent")
         times = repository.times({newest, *(one.commit for one in entries.values() if one.commit)})
+        lacking = repository.lacking(times, head) if not rollback else ()
         every = {
-            at: Applied(
-                **asdict(entry),
-                time=times.get(entry.commit or ""),
-                uncounted=self._doubt(entry.commit, times),
-            )
+            at: Applied(**asdict(entry), uncounted=self._doubt(entry.commit, times))
             for at, entry in entries.items()
         }
-        former = self._add_declarations(every, newest, times, with_contents=bool(contents))
-        if not rollback:
-            self._add_behind(every, head)
+        every |= dict(self._declared(every, times, lacking))
         unsure = (item.commit for item in every.values() if item.uncounted or item.behind)
         if (commit := next(filter(None, unsure), None)) is not None and repository.is_shallow:
             raise _lacking(f"the history of the applied commit {commit[:7]}")
-        for address, why in self._elsewhere(every):
-            every[address] = replace(every[address], elsewhere=why)
+        for at, why in self._elsewhere(every):
+            every[at] = replace(every[at], elsewhere=why)
         is_other = self._objects.tree(head) != self._objects.tree(newest)
         is_newer = is_other and not rollback and repository.is_ancestor(head, newest)
         commits = repository.count_since(newest, head)
         record = Record(self.ref, tip, newest, times[newest], commits, is_newer)
+        former = self.configuration(newest, ())
         return replace(today, every=every, former=former, record=record)
 
     def _trusted(self) -> Mapping[Address, Resource]:
@@ -195,95 +186,71 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
                 self.repository, self.folder, read, names, service=loaded.desired
             )
 
-    def _add_declarations(
+    def _declared(
         self,
-        every: dict[Address, Applied],
-        newest: str,
+        every: Mapping[Address, Applied],
         times: Mapping[str, datetime],
-        *,
-        with_contents: bool,
-    ) -> Desired:
-        """Add to entries how the files at their commits declare them.
+        lacking: Collection[str],
+    ) -> Iterator[tuple[Address, Applied]]:
+        """Yield entries with how the files at their commits declare them.
 
-        Return the configuration of the newest applied commit. Nothing else of a commit is loaded
-        or kept: many commits of many resources need no more memory.
+        Nothing else of a commit is loaded or kept: many commits of many resources need no more
+        memory. Not current are those whose commit HEAD lacks and that differ today.
         """
-        tree, wanted = self._objects.tree, defaultdict[str, list[Address]](list)
-        first = {tree(commit): commit for commit in (*times, newest)}
+        wanted = defaultdict[str, list[Address]](list)
         for address, entry in every.items():
             if entry.commit is not None and not entry.uncounted:
-                wanted[first[tree(entry.commit)]].append(address)
-        former = self.configuration(newest, wanted[newest])
-        # Neighbours have most files in common.
-        for commit in sorted(wanted, key=lambda commit: times[commit], reverse=True):
-            desired = former if commit == newest else self.configuration(commit, wanted[commit])
-            for address in wanted[commit]:
-                was, kind = desired.resources.get(address), kinds_by_name()[address.kind]
+                wanted[entry.commit].append(address)
+        for commit, addresses in wanted.items():
+            desired = self.configuration(commit, addresses)
+            for address in addresses:
+                was, now = (it.resources.get(address) for it in (desired, self.loaded.desired))
                 if was is None or was.state is not State.PRESENT:
                     continue
                 key = was.parent.key if was.parent is not None else None
-                every[address] = replace(
-                    every[address],
-                    was=replace(was, marks={}),  # Places of fields keep the whole file.
-                    above=desired.resources.get(Address(kind.parent or "", key or "")),
-                    contents=self._contents(_refs_of(was), commit) if with_contents else {},
+                parent = Address(kinds_by_name()[address.kind].parent or "", key or "")
+                yield (
+                    address,
+                    replace(
+                        every[address],
+                        was=replace(was, marks={}),  # Places of fields keep the whole file.
+                        above=desired.resources.get(parent),
+                        contents=self._contents((ref for _, ref in secret_refs(was.spec)), commit),
+                        time=times[commit],
+                        behind=commit in lacking and not was.declares_as(now),
+                    ),
                 )
-        return former
-
-    def _add_behind(self, every: dict[Address, Applied], head: str) -> None:
-        """Mark the entries that are not current.
-
-        Current are those whose commit HEAD contains, those that are declared today as they were
-        applied, and those that the files at the merge base declare so.
-        """
-        today = self.loaded.desired.resources
-        left = defaultdict[str | None, list[tuple[Address, Resource]]](list)
-        known = [(at, entry, entry.was) for at, entry in every.items() if entry.was is not None]
-        lacking = self.repository.lacking({entry.commit or "" for _, entry, _ in known}, head)
-        bases = {commit: self.repository.merge_base(commit, head) for commit in lacking}
-        for address, entry, was in known:
-            if entry.commit in bases and not was.declares_as(today.get(address)):
-                left[bases[entry.commit]].append((address, was))
-        for base, pairs in left.items():
-            wanted = {address for address, _ in pairs}
-            former = self.configuration(base, wanted).resources if base is not None else {}
-            for address, was in pairs:
-                if not was.declares_as(former.get(address)):
-                    every[address] = replace(every[address], behind=True)
 
     def check_direction(self, inventory: Inventory, plan: Plan) -> None:
         """Raise StalePlan if the files are older than what was applied."""
         record, every = inventory.record, inventory.behind
-        behind = {every[change.address][:7] for change in plan.changes if change.address in every}
         if record is not None and record.is_newer:
-            text = f"is older than the newest applied commit {record.applied[:7]}, where the files "
-            text, hint = f"{text}differ", "apply the newest commit"
-        elif behind:
-            text, hint = (
-                f"lacks applied commits: {listed(sorted(behind), _MOST_LISTED)}",
-                "merge them",
-            )
+            problem = f"is older than the newest applied commit {record.applied[:7]}, where the "
+            problem, hint = f"{problem}files differ", "apply the newest commit"
+        elif behind := {every[at][:7] for at in plan.addresses & every.keys()}:
+            commits = listed(sorted(behind), _MOST_LISTED)
+            problem, hint = f"lacks applied commits: {commits}", "merge them"
         else:
             return
-        raise StalePlan(f"HEAD {text}; nothing was sent", hint=f"{hint}, or use --rollback")
+        raise StalePlan(f"HEAD {problem}; nothing was sent", hint=f"{hint}, or use --rollback")
 
     def check_pushable(self) -> None:
         """Raise ReconcilerError if HEAD, which would be recorded, is not what is applied."""
         head, branch = self.head, self._branch
         if head is None:
-            text, hint = "there is no commit", "commit the files"
+            problem, hint = "there is no commit", "commit the files"
         elif files := self.uncommitted:
-            text = f"these files differ from it: {listed(files, _MOST_LISTED)}"
+            problem = f"these files differ from it: {listed(files, _MOST_LISTED)}"
             hint = "commit or restore them"
         elif branch is None and is_job(self.environ):
-            text = "this clone does not have the trusted branch"
+            problem = "this clone does not have the trusted branch"
             hint = "fetch the default branch (fetch-depth: 0), set RECONCILER_TRUST_REF"
         elif branch is not None and not self.repository.is_ancestor(head, branch.commit):
-            text, hint = f"{branch.ref} does not contain it", "push or merge it first"
+            problem, hint = f"{branch.ref} does not contain it", "push or merge it first"
         else:
             return
-        text = f"--push records HEAD, but {text}; nothing was sent"
-        raise ReconcilerError(text, hint=f"{hint}, or omit --push")
+        problem = f"--push records HEAD, but {problem}; nothing was sent"
+        raise ReconcilerError(problem, hint=f"{hint}, or omit --push")
 
     def record(
         self, plan: Plan, ended: tuple[Report, Plan | None], inventory: Inventory, *, push: bool
@@ -303,9 +270,6 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         loaded, source = self.loaded, self._source(commit)
         if not self._differing(source):
             return loaded.desired
-        if len(loaded.parsed) > _MOST_VERSIONS * len(loaded.files):
-            loaded.parsed.clear()
-            self._objects.contents.clear()
         try:
             return load_at(
                 source,
@@ -318,10 +282,9 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         except InvalidConfiguration as error:
             first = error.diagnostics[0]
             place = f"{first.at}: " if first.at is not None else ""
-            raise GitUnavailable(
-                f"errors in the files at the applied commit {commit[:7]}: {place}{first.message}",
-                hint="use --no-inventory to plan without what was applied",
-            ) from None
+            text = f"errors in the files at the applied commit {commit[:7]}: {place}{first.message}"
+            hint = "use --no-inventory to plan without what was applied"
+            raise GitUnavailable(text, hint=hint) from None
 
     @cached_property
     def _objects(self) -> Objects:
@@ -341,7 +304,3 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
 
 def _lacking(what: str) -> GitUnavailable:
     return GitUnavailable(f"this shallow clone lacks {what}", hint=shallow_hint())
-
-
-def _refs_of(resource: Resource) -> Iterator[SecretRef]:
-    return (ref for _, ref in secret_refs(resource.spec))

@@ -78,18 +78,17 @@ def record(
     `began` is the inventory that the run began from: what another run recorded since is kept.
     """
     base = read_entries(repository, began)
-    for last in (False,) * (_TRIES - 1) + (True,):
+    for tries_left in reversed(range(_TRIES)):
         tip = repository.fetched(REMOTE, ref) if push else repository.tip(ref)
         theirs = read_entries(repository, tip)
-        entries = _merged(repository, base, {**base, **own}, theirs)
-        commit = tip
+        entries, commit = _merged(base, own, theirs), tip
         if tip is None or entries != theirs or repository.commit(f"{tip}^1") != head:
             commit = _written(repository, entries, [head, *filter(None, [tip])])
         try:
             if push and commit != tip:
                 repository.push(REMOTE, ref, str(commit), tip)
         except GitUnavailable:
-            if last:
+            if not tries_left:
                 raise
             continue
         if commit != (local := repository.tip(ref)):
@@ -105,24 +104,19 @@ def _written(repository: Repository, entries: Mapping[Address, Entry], parents: 
 
 
 def _merged(
-    repository: Repository,
     base: Mapping[Address, Entry],
     own: Mapping[Address, Entry | None],
     theirs: Mapping[Address, Entry],
 ) -> dict[Address, Entry]:
-    """Return the entries of both sides: what only one of them changed or dropped is taken.
+    """Return the entries of others with those that this run changed or dropped.
 
-    If both did, it is the entry whose commit contains the other's, mine if neither does.
+    If both changed one to other secrets, it is not known which of them were sent last.
     """
-    merged: dict[Address, Entry] = {}
-    for address in own.keys() | theirs.keys():
-        was, mine, other = base.get(address), own.get(address), theirs.get(address)
-        entry = other if mine == was else mine
-        if mine is not None and other is not None and mine != other and was not in (mine, other):
-            have_others = mine.commit and other.commit and mine.commit != other.commit
-            if have_others and repository.is_ancestor(mine.commit or "", other.commit or ""):
-                mine, other = other, mine
-            entry = mine if mine.secrets == other.secrets else replace(mine, secrets=None)
-        if entry is not None:
-            merged[address] = entry
-    return merged
+    merged: dict[Address, Entry | None] = {**theirs}
+    for address, mine in own.items():
+        was, other = base.get(address), theirs.get(address)
+        if mine is not None and other not in (None, was) and other.secrets != mine.secrets:
+            merged[address] = replace(mine, secrets=None)
+        elif mine != was:
+            merged[address] = mine
+    return {address: entry for address, entry in merged.items() if entry is not None}

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.event import Report
-from reconciler.model.kind import Action, Kind
+from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Entry, Resource, State
@@ -96,28 +96,23 @@ class Inventory(Struct, frozen=True, dict=True):
         """Return it without entries that the files at their commit do not declare."""
         every = dict(self.every)
         for address, entry in self.entries.items():
-            if entry.commit is None:
-                continue
-            if entry.was is None or entry.was.name != entry.name.strip():
-                why = f"the files at {entry.commit[:7]} do not declare it so"
-            elif not self._is_placed(entry.was, entry, kinds[address.kind].parent or "", live):
-                why = f"the files at {entry.commit[:7]} have it in another project"
-            else:
-                continue
-            every[address] = replace(entry, uncounted=why)
+            was, why = entry.was, ""
+            if was is None or was.name != entry.name.strip():
+                why = "do not declare it so"
+            elif not self._is_placed(was, entry, kinds[address.kind].parent or "", live):
+                why = "have it in another project"
+            if why and entry.commit is not None:
+                why = f"the files at {entry.commit[:7]} {why}"
+                every[address] = replace(entry, uncounted=why)
         return replace(self, every=every)
 
     def _is_placed(self, was: Resource, entry: Applied, parent_kind: str, live: Live) -> bool:
         """Return whether a declaration is in the recorded project."""
-        above, identity = entry.above, (parent_kind, entry.parent or "")
-        if above is not None:
-            # The key of a project may have changed since: then another key has its id.
-            recorded = self.entries.get(above.address)
-            if identity in self.by_object if recorded is None else entry.parent == recorded.id:
-                return True
-        parent = live.by_identity.get(identity)
+        recorded = self.entries.get(entry.above.address) if entry.above is not None else None
+        parent = live.by_identity.get((parent_kind, entry.parent or ""))
         name = parent.name.strip() if parent is not None else None
-        return was.parent is None or _is_inside(was, above, entry.parent, name)
+        is_recorded = recorded is not None and recorded.id == entry.parent
+        return is_recorded or was.parent is None or _is_inside(was, entry.above, entry.parent, name)
 
     def declared(self, address: Address, live: LiveObject | None) -> Declared:
         """Return how the object of a resource was applied, under any address."""
@@ -137,21 +132,20 @@ class Inventory(Struct, frozen=True, dict=True):
         There it is found by the address of now, by the recorded one, by its id, and by its names.
         """
         applied = self.declared(address, live).applied
-        if applied is not None and applied.lifecycle.protect:
-            return True
         own = {address, self.by_object.get(live.identity)}
-        for item in (item for item in self.trusted.values() if item.lifecycle.protect):
-            is_same = item.address.kind == live.kind and item.name == live.name.strip()
-            if is_same and parent is not None and item.parent is not None:
-                above = self.trusted.get(Address(parent.kind, item.parent.key or ""))
-                is_same = _is_inside(item, above, parent.id, parent.name.strip())
-            if (
-                is_same
-                or item.address in own
-                or (item.address.kind, item.pinned_id) == live.identity
-            ):
+
+        def is_same(item: Resource) -> bool:
+            if item.address in own or (item.address.kind, item.pinned_id) == live.identity:
                 return True
-        return False
+            is_named = item.address.kind == live.kind and item.name == live.name.strip()
+            if not is_named or parent is None or item.parent is None:
+                return is_named
+            above = self.trusted.get(Address(parent.kind, item.parent.key or ""))
+            return _is_inside(item, above, parent.id, parent.name.strip())
+
+        protected = (item for item in self.trusted.values() if item.lifecycle.protect)
+        was_protected = applied is not None and applied.lifecycle.protect
+        return was_protected or any(map(is_same, protected))
 
     def problem_of(self, address: Address, live: LiveObject, parent: LiveObject | None) -> str:
         """Return why the object of a removed entry is not deleted, "" if it may be."""
@@ -239,11 +233,8 @@ def entries_after(
     ids = {end.change.address: end.live_id for end in report.done if end.live_id}
     undone = {item.address for item in plan.effective if item.id not in done}
     undone |= {item.address for item in left.effective} if left is not None else set()
-    sent = {
-        item.address
-        for item in plan.effective
-        if item.id in tried and any(note.use.sent for note in item.secrets)
-    }
+    sending = (item for item in plan.effective if any(note.use.sent for note in item.secrets))
+    sent = {item.address for item in sending if item.id in tried}
     written: dict[Address, Entry | None] = {}
     for change in plan.changes:
         address, resource = change.address, desired.get(change.address)
@@ -251,10 +242,9 @@ def entries_after(
         if address in undone:
             if address in sent and (entry := inventory.entries.get(address)) is not None:
                 written[address] = Entry(entry.id, entry.name, entry.parent, entry.commit)
-        elif live_id is None or resource is None or resource.state is State.ABSENT:
-            if live_id is None and resource is not None:
-                written[address] = None
-        else:
+        elif resource is not None and live_id is None:
+            written[address] = None
+        elif resource is not None and live_id is not None and resource.state is State.PRESENT:
             former = inventory.by_object.get((address.kind, live_id))
             secrets = inventory.hashes.get(address)
             if former is not None and address not in sent:
@@ -264,12 +254,8 @@ def entries_after(
             commit = head if resource.declares_as(at_head.get(address)) else None
             parent = change.parent_id or next(new, None)
             written[address] = Entry(live_id, resource.name, parent, commit, secrets)
-    held = {(address.kind, entry.id) for address, entry in written.items() if entry is not None}
-    held |= {
-        (item.address.kind, item.live_id or "")
-        for item in plan.effective
-        if item.id in done and item.action is Action.DELETE
-    }
+    settled = [change for change in plan.changes if change.address not in undone]
+    held = {(item.address.kind, ids.get(item.address) or item.live_id) for item in settled}
     leaving = {item.address for item in plan.leaving if not item.stays}
     for address, entry in inventory.every.items():
         if address not in written and (address in leaving or (address.kind, entry.id) in held):

@@ -75,12 +75,10 @@ class Record:
             return text == entry.parent
         names = {text}
         if how == "key":
-            # The key may have changed since: then the project is recorded under another one.
             above, own = self.at(entry.commit, str(text)), self.known.get(str(text))
             if above is None or entry.parent == above.pinned:
                 return above is not None
-            is_own = own is not None and own.id == entry.parent
-            if is_own or (own is None and entry.parent in {x.id for x in self.known.values()}):
+            if own is not None and own.id == entry.parent:
                 return True
             names = {above.name}
         return any(item.id == entry.parent and item.name in names for item in self.live)
@@ -89,8 +87,7 @@ class Record:
         world, commit = self.world, self.entries[address].commit
         if world.rollback or commit is None or commit in world.ancestors(world.head):
             return True
-        was, base = self.applied[address], world.merge_base(commit, world.head)
-        return was in (self.now.get(address), self.at(base, address))
+        return self.applied[address] == self.now.get(address)
 
     def _elsewhere(self) -> Iterator[str]:
         """Yield the removed addresses that a file which is not loaded may declare."""
