@@ -68,7 +68,6 @@ def test_ecosystem_4_links_of_the_readme_are_absolute() -> None:
     page = absolute_readme(text, repository, "v1.0.0")
     links = re.findall(r"\]\(([^)]*)\)", page)
     assert all(re.match(r"https://|#", link) for link in links)
-    assert f"({repository}/raw/v1.0.0/docs/_static/plan.svg)" in page
     assert f"({repository}/blob/v1.0.0/docs/security.md)" in page
     for link in links:
         if link.startswith(repository):
