@@ -12,7 +12,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
 class GeneratedFiles(BuildHookInterface[Any]):
-    """Compose schemas/editor/ and man/ from the kinds and commands; they are not committed."""
+    """Compose schemas/editor/ from the kinds; they are not committed."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the files below the source folder, also for an editable install."""
@@ -21,9 +21,8 @@ class GeneratedFiles(BuildHookInterface[Any]):
         sys.path.insert(0, str(root))
         from reconciler.kinds import all_kinds
         from scripts.editor_schemas import editor_files
-        from scripts.man import manual_pages
 
-        for name, text in {**editor_files(all_kinds()), **manual_pages()}.items():
+        for name, text in editor_files(all_kinds()).items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

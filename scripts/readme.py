@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import re
 
-_LINK = re.compile(r"(!?)(\[[^\]]*\])\((?!https?:|#)([^)\s]+)\)")
+_LINK = re.compile(r"\]\((?!https?:|#)([^)\s]+)\)")
 
 
 def absolute_readme(text: str, repository: str, tag: str) -> str:
     """Return a text whose links are addresses of the files of a tag."""
-
-    def address(link: re.Match[str]) -> str:
-        kind = "raw" if link[1] else "blob"
-        return f"{link[1]}{link[2]}({repository}/{kind}/{tag}/{link[3]})"
-
-    return _LINK.sub(address, text)
+    return _LINK.sub(rf"]({repository}/blob/{tag}/\1)", text)
 
 
 def addresses(repository: str, tag: str) -> dict[str, str]:
