@@ -15,7 +15,6 @@ SMALL = {
     "__main__.py": "an entry point",
     "version.py": "read by the build and by --version",
     "packaged.py": "below all layers",
-    "commands/connecting.py": "imported by the help of every command",
     "commands/*.py": "a command, found by its name",
     "providers/*.py": "a provider, found by its name",
 }
