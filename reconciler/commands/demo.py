@@ -25,7 +25,7 @@ from reconciler.commands.command import command
 from reconciler.commands.options import runtime
 from reconciler.commands.process import write_result
 from reconciler.commands.screen import style_of
-from reconciler.commands.session import Session
+from reconciler.commands.session import connected, open_session
 from reconciler.commands.workspace import Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.git.ci import JOB_VARIABLES
@@ -34,6 +34,7 @@ from reconciler.model.live import Routes
 from reconciler.model.text import printable
 from reconciler.packaged import packaged
 from reconciler.render.progress import demo_line
+from reconciler.service.live import read_live
 
 _EXAMPLE = "acme"
 _MOST_LINES = 30
@@ -169,10 +170,10 @@ def _run(workspace: Path, environ: Mapping[str, str], arguments: str, *, expecte
 async def _drift(workspace: Path, environ: Mapping[str, str]) -> None:
     """Pause an export and change the prefix of another."""
     process = replace(runtime(), environ=environ)
-    session = Session.open(Workspace(workspace, trust_workspace=True, runtime=process))
+    session = open_session(Workspace(workspace, trust_workspace=True, runtime=process))
     organization = session.loaded.desired.organization
-    async with session.connected() as transport:
-        live = await session.read(transport)
+    async with connected(session) as transport:
+        live = await read_live(transport, session.loaded.desired, kinds=all_kinds())
         exports = {
             export.name: (export.id, Routes(kind, organization, export.parent_id))
             for kind in all_kinds()

@@ -306,16 +306,24 @@ async def drift(
         GitUnavailable: the inventory cannot be read.
 
     """
-    from reconciler.commands.session import Session
+    from reconciler.commands.session import (
+        connected,
+        inventory_of,
+        open_session,
+        planned,
+        warnings_of,
+    )
 
-    session, options = Session.open(workspace), options or PlanOptions()
-    async with session.connected() as transport:
-        inventory = session.inventory(options)
-        plan, live = await session.planned(transport, options, inventory)
+    session, options = open_session(workspace), options or PlanOptions()
+    async with connected(session) as transport:
+        inventory = inventory_of(session, options)
+        plan, live = await planned(session, transport, options, inventory)
         result = drift_of(plan, live, inventory, names)
         if attribute:
             result = await attributed(result, live, transport)
-        return workspace.masked(Reported(result, session.warnings(plan), transport.calls))
+        return workspace.masked(
+            Reported(result, warnings_of(session.loaded, plan), transport.calls)
+        )
 
 
 def drift_of(

@@ -10,7 +10,15 @@ from msgspec.structs import replace
 from reconciler.commands.drift import Drift, DriftedField, drift_of
 from reconciler.commands.edits import FileChange, file_changes
 from reconciler.commands.import_drafts import doubtful_paths
-from reconciler.commands.session import Session
+from reconciler.commands.session import (
+    Session,
+    connected,
+    inventory_of,
+    open_session,
+    plan_of,
+    planned,
+    warnings_of,
+)
 from reconciler.commands.workspace import Reported, Workspace
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.editing.editing import Edit, edited_texts, reason_against
@@ -189,15 +197,15 @@ async def pull(
         BadUsage: neither names nor an inventory.
 
     """
-    session, options = Session.open(workspace), options or PlanOptions()
-    async with session.connected() as transport:
-        inventory = session.inventory(options)
+    session, options = open_session(workspace), options or PlanOptions()
+    async with connected(session) as transport:
+        inventory = inventory_of(session, options)
         if not names and (inventory is None or inventory.record is None):
             raise BadUsage(
                 "without an inventory, it is unknown what changed in live state",
                 hint="name the resources whose live values the files should have",
             )
-        plan, live = await session.planned(transport, options, inventory)
+        plan, live = await planned(session, transport, options, inventory)
     drift = drift_of(plan, live, inventory, names)
     values = [
         _value(session, live, item.address, item.live_id, field)
@@ -227,7 +235,7 @@ async def pull(
         left_out=tuple(_left_out(drift, values)),
         changes=file_changes((place.document for item in values for place in item.places), texts),
     )
-    return workspace.masked(Reported(pulled, session.warnings(plan), transport.calls))
+    return workspace.masked(Reported(pulled, warnings_of(session.loaded, plan), transport.calls))
 
 
 def _left_out(drift: Drift, values: Iterable[_Value]) -> Iterator[LeftOut]:
@@ -293,7 +301,7 @@ def _without_errors(session: Session, values: Sequence[_Value]) -> list[_Value]:
     kept: list[_Value] = []
     for value in values:
         try:
-            Session.open(session.workspace, drafts=_texts(session, [*kept, value]))
+            open_session(session.workspace, drafts=_texts(session, [*kept, value]))
             kept.append(value)
         except InvalidConfiguration as error:
             kept.append(replace(value, reason=error.diagnostics[0].message))
@@ -308,8 +316,8 @@ def _differing(
     values: Iterable[_Value],
 ) -> set[tuple[Address, Path]]:
     """Return the fields that a plan of the edited files would change."""
-    drafted = Session.open(session.workspace, drafts=_texts(session, values))
-    plan = drafted.plan(live, options, inventory)
+    drafted = open_session(session.workspace, drafts=_texts(session, values))
+    plan = plan_of(drafted, live, options, inventory)
     return {
         *((change.address, field.path) for change in plan.effective for field in change.fields),
         *((item.address, item.field.path) for item in values if item.address in plan.unclear),

@@ -29,7 +29,16 @@ from reconciler.commands.import_choice import (
 )
 from reconciler.commands.import_drafts import Drafting, Left, LiveName, NeededSecret
 from reconciler.commands.init import SCHEMA_FILE
-from reconciler.commands.session import Session
+from reconciler.commands.session import (
+    Session,
+    connected,
+    inventory_of,
+    matched,
+    open_session,
+    plan_of,
+    selected,
+    with_integrations,
+)
 from reconciler.commands.workspace import Workspace
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.editing.editing import Edit, NotEditable, edited_texts
@@ -58,7 +67,7 @@ from reconciler.paths import (
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.integrations import uses_any
 from reconciler.planning.match import Matching, match
-from reconciler.planning.select import kinds_named, parts
+from reconciler.planning.select import kinds_named, needs_of, parts
 from reconciler.service.live import Depth, read_live
 
 _MOST = 10
@@ -153,7 +162,7 @@ async def import_live(
     choice = replace(choice, kinds=tuple(kinds))
     # The first files of a pattern may be those that are imported.
     workspace = replace(workspace, lenient=workspace.lenient | {"no-files"})
-    session = Session.open(workspace)
+    session = open_session(workspace)
     filing = Filing(
         FolderSource(workspace.folder),
         into,
@@ -164,16 +173,16 @@ async def import_live(
         ids=frozenset(part for text in choice.names for part in parts(text) if _ID.fullmatch(part)),
         parents=frozenset(part for text in choice.parents for part in parts(text)),
     )
-    async with session.connected() as transport:
+    async with connected(session) as transport:
         live = await read_live(transport, session.loaded.desired, kinds=all_kinds(), depth=depth)
-        _, live = await session.matched(transport, live)
+        _, live = await matched(session, transport, live)
         users = {
             item.parent_id or ""
             for item in live.by_identity.values()
             if depth.in_full(item) and uses_any(kinds_by_name()[item.kind], item.body)
         }
-        needed = session.needed(live, PlanOptions()).integrations
-        live = await session.with_integrations(transport, live, users | needed)
+        needed = needs_of(selected(session, live, PlanOptions())).integrations
+        live = await with_integrations(transport, live, users | needed)
         imported = _imported(
             choice, session, filing, live, share_secrets=share_secrets, dry_run=dry_run
         )
@@ -214,9 +223,9 @@ def _imported(
 
     def replan(attempt: Attempt) -> Plan:
         workspace = replace(session.workspace, environment=loaded.desired.environment, strict=False)
-        drafted = Session.open(workspace, drafts=attempt.texts)
+        drafted = open_session(workspace, drafts=attempt.texts)
         check_read(attempt, drafted.loaded.declared.keys())
-        return drafted.plan(live, PlanOptions())
+        return plan_of(drafted, live, PlanOptions())
 
     attempt = attempt_of(new, context, loaded, filing, replan)
     texts, source = attempt.texts, filing.source
@@ -284,7 +293,7 @@ def _reason_against(
 def _renamed(session: Session, matching: Matching) -> Mapping[Identity, Address]:
     """Return the objects that are probably resources which were not found by their names."""
     with suppress(GitUnavailable):
-        inventory = session.inventory(PlanOptions())
+        inventory = inventory_of(session, PlanOptions())
         known = replace(matching, inventory=inventory)
         doubled = duplicates_of(known, session.runtime.now())
         return {item.live.identity: item.match.resource.address for item in doubled}

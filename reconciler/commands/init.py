@@ -158,7 +158,7 @@ def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:
         InvalidConfiguration: an error in the new files.
 
     """
-    from reconciler.commands.session import Session
+    from reconciler.commands.session import open_session
 
     if has_workspace(options.folder):
         raise ReconcilerError(
@@ -180,7 +180,7 @@ def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:
         options.folder, options.environment, trust_workspace=True, runtime=runtime
     )
     try:
-        Session.open(workspace, drafts=files)
+        open_session(workspace, drafts=files)
     except InvalidConfiguration as invalid:
         if new:
             options.folder.rmdir()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,13 +32,15 @@ from reconciler.commands.options import (
 )
 from reconciler.commands.process import ByteOutput, write_message, write_note, write_result
 from reconciler.commands.screen import exit_code_of_plan, render_options
-from reconciler.errors import BadUsage, ExitCode, system_error
+from reconciler.errors import BadUsage, ExitCode, ServiceError, system_error
 from reconciler.model.text import printable
 from reconciler.render import writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
-    from reconciler.commands.session import Session
+    from reconciler.commands.session import (
+        Session,
+    )
     from reconciler.commands.workspace import Workspace
     from reconciler.diagnostics import Diagnostic, OfEnvironment
     from reconciler.model.kind import Kind
@@ -226,18 +229,28 @@ class PlanResult(Struct, frozen=True):
     calls: int
     estimate: Estimate
 
-    @classmethod
-    def of(cls, plan: Plan, session: Session, transport: Transport) -> PlanResult:
-        """Return a plan as it may be printed and saved."""
-        from reconciler.kinds import all_kinds
-        from reconciler.model.redaction import masked_in
 
-        return cls(
-            masked_in(plan, session.mask),
-            session.warnings(plan),
-            transport.calls,
-            transport.estimate(calls_of(plan, all_kinds())),
-        )
+async def shown_plan(session: Session, transport: Transport, plan: Plan) -> PlanResult:
+    """Return a plan as it may be printed and saved, with the name of its organization.
+
+    The name is left out if the key may not read it.
+    """
+    from reconciler.commands.session import warnings_of
+    from reconciler.kinds import all_kinds
+    from reconciler.model.redaction import masked_in
+    from reconciler.service.access import read_organizations
+
+    names: Mapping[str, str] = {}
+    with suppress(ServiceError):
+        names = await read_organizations(transport)
+    name = names.get(plan.source.organization) or None
+    named = replace(plan, source=replace(plan.source, organization_name=name))
+    return PlanResult(
+        masked_in(named, session.mask),
+        warnings_of(session.loaded, plan),
+        transport.calls,
+        transport.estimate(calls_of(plan, all_kinds())),
+    )
 
 
 async def plan(workspace: Workspace, options: PlanOptions | None = None) -> PlanResult:
@@ -245,21 +258,20 @@ async def plan(workspace: Workspace, options: PlanOptions | None = None) -> Plan
 
     Raises InvalidConfiguration, GitUnavailable, BadUsage, ServiceError.
     """
-    from reconciler.commands.session import Session
+    from reconciler.commands.session import connected, inventory_of, open_session, planned
     from reconciler.git.ci import is_job
     from reconciler.model.plan import Note
     from reconciler.model.settings import PlanOptions
     from reconciler.service.access import known_key
 
-    session, options = Session.open(workspace), options or PlanOptions()
-    async with session.connected() as transport:
-        inventory = session.inventory(options)
-        planned, _ = await session.planned(transport, options, inventory)
+    session, options = open_session(workspace), options or PlanOptions()
+    async with connected(session) as transport:
+        made, _ = await planned(session, transport, options, inventory_of(session, options))
         key = await known_key(transport) if is_job(workspace.runtime.environ) else None
         if key is not None and key.may_write:
-            text = (
-                "the API key of this job may write: plan pull requests with a key that only reads"
+            note = Note(
+                "key-may-write",
+                "the API key of this job may write: plan pull requests with a key that only reads",
             )
-            note = Note("key-may-write", text)
-            planned = replace(planned, notes=(*planned.notes, note))
-        return PlanResult.of(await session.named(transport, planned), session, transport)
+            made = replace(made, notes=(*made.notes, note))
+        return await shown_plan(session, transport, made)

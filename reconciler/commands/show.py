@@ -138,13 +138,13 @@ def resolved(workspace: Workspace, name: str) -> tuple[PublicResource, tuple[Dia
         ReconcilerError: the resource is not in this environment.
 
     """
-    from reconciler.commands.session import Session
+    from reconciler.commands.session import open_session
     from reconciler.files.origins import OriginContext, fields_with_origin
     from reconciler.kinds import kinds_by_name
     from reconciler.model.resource import PublicResource
     from reconciler.planning.select import Named, Names
 
-    loaded = Session.open(workspace).loaded
+    loaded = open_session(workspace).loaded
     resources = loaded.desired.resources
     names = Names(
         Named.of_resource(resources[address]) if address in resources else Named(address)

@@ -10,16 +10,18 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from reconciler.commands.session import Session
+from reconciler.commands.session import Session, connected, matched, open_session
 from reconciler.commands.workspace import Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds, behaviour_of
+from reconciler.model.event import Noted
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Refusal
 from reconciler.model.resource import Resource
 from reconciler.model.values import Address
 from reconciler.planning.select import Named, Names, check_clear
+from reconciler.service.live import read_live
 from reconciler.service.operations import ObjectCalls
 from reconciler.service.transport import Transport
 
@@ -63,7 +65,16 @@ class Targets(Struct, frozen=True):
 
     def now(self) -> datetime:
         """Return the time of the service, and report a clock of this machine that differs."""
-        return self.session.now(self.transport)
+        runtime = self.session.runtime
+        local = runtime.now()
+        now = self.transport.now(local)
+        if now != local:
+            from reconciler.model.times import rough_duration
+
+            words = f"{rough_duration(abs(local - now))} {'ahead' if local > now else 'behind'}"
+            message = f"the clock of this machine is {words}; the time of the service is used"
+            runtime.listen(Noted(message, important=True))
+        return now
 
     def page(self, target: Target, query: str = "") -> str | None:
         """Return the page of an object on the service, None if it is unknown."""
@@ -157,8 +168,8 @@ async def opened(workspace: Workspace, operation: str) -> AsyncIterator[Targets]
 
     Raises InvalidConfiguration, ServiceError.
     """
-    session = Session.open(workspace)
-    async with session.connected() as transport:
+    session = open_session(workspace)
+    async with connected(session) as transport:
         yield await read_targets(session, transport, operation)
 
 
@@ -169,7 +180,9 @@ async def read_targets(session: Session, transport: Transport, operation: str) -
 
     Raises ServiceError.
     """
-    matching, live = await session.matched(transport, await session.read(transport))
+    desired = session.loaded.desired
+    live = await read_live(transport, desired, kinds=all_kinds())
+    matching, live = await matched(session, transport, live)
     kind = kind_with(operation)
     parents = {item.id: item.name for item in live.of(kind.parent)} if kind.parent else {}
     objects = []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.session import Session
+from reconciler.commands.session import Session, open_session
 from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import FilesChanged
@@ -49,7 +49,7 @@ def git(tmp_path: Path) -> Git:
 
 def opened(git: Git, environ: Changing) -> Session:
     runtime = Runtime(environ=environ, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    return Session.open(Workspace(git.folder, trust_workspace=True, runtime=runtime))
+    return open_session(Workspace(git.folder, trust_workspace=True, runtime=runtime))
 
 
 def edit(git: Git) -> None:
@@ -86,7 +86,8 @@ def test_plan_d4_what_changes_meanwhile_is_loaded_again(
     session = opened(git, environ)
     assert {address.key for address in session.loaded.desired.resources} == keys
     assert environ.read == loads
-    assert session.required_history().head == git.head()
+    assert session.history is not None
+    assert session.history.head == git.head()
 
 
 def test_plan_d4_errors_in_a_mixture_of_two_branches_are_not_reported(git: Git) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.session import Session
+from reconciler.commands.session import open_session
 from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.model.settings import ClientOptions
 from tests.conftest import StartService
@@ -418,7 +418,7 @@ def test_a_new_secret_name_takes_effect_after_the_merge(job: Job) -> None:
 def test_settings_of_the_client_come_from_the_trusted_branch(job: Job) -> None:
     job.merge({"reconciler.yaml": job.settings("client: {parallelism: 2}\n")})
     job.propose({"reconciler.yaml": job.settings("client: {parallelism: 64, rate: false}\n")})
-    session = Session.open(
+    session = open_session(
         Workspace(job.folder, runtime=Runtime(environ=job.environ(), now=lambda: NOW))
     )
     assert session.loaded.client == ClientOptions(parallelism=2)

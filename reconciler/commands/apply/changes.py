@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.applying import execute
-from reconciler.commands.plan import PlanResult
+from reconciler.commands.plan import PlanResult, shown_plan
 from reconciler.commands.process import read_file
 from reconciler.commands.sending import Outputs, only_apply, recording
-from reconciler.commands.session import Session
+from reconciler.commands.session import Session, connected, inventory_of, open_session, planned
 from reconciler.commands.workspace import Workspace
 from reconciler.errors import (
     BadUsage,
@@ -23,6 +23,7 @@ from reconciler.errors import (
     InvalidResponse,
     ReconcilerError,
     RefusedByPolicy,
+    SecretUnavailable,
     StalePlan,
 )
 from reconciler.files.loading import Loaded
@@ -172,7 +173,7 @@ async def apply(  # noqa: PLR0913 - the options of the command
     rollback: bool = False,
     outputs: Outputs | None = None,
     screen: Screen | None = None,
-    make: MakePlan = Session.planned,
+    make: MakePlan = planned,
 ) -> Applied:
     """Make or load a plan, get approval, apply it, verify it.
 
@@ -196,10 +197,10 @@ async def apply(  # noqa: PLR0913 - the options of the command
     if plan_file is not None and plan_id is not None:
         raise BadUsage("--plan-id and PLAN_FILE exclude each other")
     asks = not auto_approve and plan_file is None and plan_id is None
-    session = Session.open(workspace)
+    session = open_session(workspace)
     if asks and approve is None:
         raise no_terminal(", --plan-id, or a plan that was saved with `plan --out FILE`")
-    async with session.connected() as transport, AsyncExitStack() as stack:
+    async with connected(session) as transport, AsyncExitStack() as stack:
         run = _Run(session, transport, options or PlanOptions(), screen or Screen(), make)
         lock = only_apply(transport)
         if not asks:
@@ -241,7 +242,7 @@ class _Run(Struct, frozen=True):
     async def planned(self, file: Path | None, *, push: bool, rollback: bool) -> SavedPlan:
         """Return the plan of now, or what a saved plan has in common with it."""
         session, transport, options = self.session, self.transport, self.options
-        inventory = session.inventory(options, push=push, rollback=rollback)
+        inventory = inventory_of(session, options, push=push, rollback=rollback)
         if file is not None:
             planned = await saved_plan(session, transport, options, file, inventory)
         else:
@@ -256,9 +257,8 @@ class _Run(Struct, frozen=True):
         Raises StalePlan unless it has the id that was reviewed, RefusedByPolicy.
         """
         session, plan = self.session, planned.plan
-        session.resolve_sent(plan)
-        named = await session.named(self.transport, plan)
-        result = PlanResult.of(named, session, self.transport)
+        _resolve_sent(session, plan)
+        result = await shown_plan(session, self.transport, plan)
         self.screen.show(result)
         if plan_id is not None and not plan.plan_id.startswith(plan_id):
             raise StalePlan(
@@ -314,6 +314,18 @@ class _Run(Struct, frozen=True):
             except ReconcilerError as error:
                 return Verification(error=error)
         return Verification()
+
+
+def _resolve_sent(session: Session, plan: Plan) -> None:
+    """Resolve the secrets that a plan sends, so that they are masked where it is shown.
+
+    Missing ones are reported when it is applied, and a plan that is refused starts no command.
+    """
+    for change in plan.effective if not plan.refusals else ():
+        for note in change.secrets:
+            if note.use.sent:
+                with suppress(SecretUnavailable):
+                    session.secrets.resolve(note.ref)
 
 
 def _recorded(applied: Applied, session: Session, planned: SavedPlan, *, push: bool) -> Applied:
@@ -380,7 +392,7 @@ async def saved_plan(
     options = replace(options, selection=saved.selection, planned_before=saved.addresses)
     # Lists contain deleted projects for a while.
     deleted = {(c.address.kind, c.live_id or "") for c in saved.effective if c.action.destructive}
-    new, live = await session.planned(transport, options, inventory, in_full=deleted)
+    new, live = await planned(session, transport, options, inventory, in_full=deleted)
     if lines := differences(saved, new, live=live, kinds=all_kinds(), mask=session.mask):
         # Only a plan without git has no commit.
         used, uses = saved.source.head is not None, new.source.head is not None

@@ -15,7 +15,7 @@ from platform import python_version
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.session import Session
+from reconciler.commands.session import Session, connected, inventory_of, open_session, planned
 from reconciler.commands.targets import kind_with
 from reconciler.commands.workspace import Workspace, deciding_tip
 from reconciler.diagnostics import InvalidConfiguration
@@ -218,7 +218,7 @@ def _configuration(workspace: Workspace) -> tuple[Session | None, Check]:
         text = f"no {WORKSPACE_FILE} in this folder: variables of the environment are used"
         return None, Check.fine(name, text)
     try:
-        session = Session.open(workspace)
+        session = open_session(workspace)
     except InvalidConfiguration as error:
         return None, Check.failed(name, error.message, "run `reconciler validate`")
     except ReconcilerError as error:
@@ -242,11 +242,11 @@ async def _service(session: Session | None, workspace: Workspace) -> list[Check]
         if used is None:
             with tempfile.TemporaryDirectory() as empty:
                 nowhere = replace(workspace, folder=Path(empty), environment=None)
-                used = Session.open(nowhere, drafts={WORKSPACE_FILE: "version: 1\n"})
+                used = open_session(nowhere, drafts={WORKSPACE_FILE: "version: 1\n"})
         if headers := used.loaded.reachable().headers:
             checks.append(Check.fine("headers", ", ".join(headers)))
         name = "key"
-        async with used.connected() as transport:
+        async with connected(used) as transport:
             key = await read_key(transport)
             checks += _about_key(key, used, is_workspace=session is not None)
             checks.append(await _organizations(transport, used))
@@ -347,8 +347,8 @@ async def destination_checks(
     Raises BadUsage for unknown names.
     """
     try:
-        session = Session.open(workspace)
-        async with session.connected() as transport:
+        session = open_session(workspace)
+        async with connected(session) as transport:
             tests = await _chosen(session, transport, names)
             count = sum(not test.reason for test in tests)
             if count and not await approve(count):
@@ -452,7 +452,9 @@ class _Test(Struct, frozen=True):
 
 async def _chosen(session: Session, transport: Transport, names: tuple[str, ...]) -> list[_Test]:
     """Return the tests of the named resources. Raises BadUsage for unknown names."""
-    plan, live = await session.planned(transport, PlanOptions(), session.inventory(PlanOptions()))
+    plan, live = await planned(
+        session, transport, PlanOptions(), inventory_of(session, PlanOptions())
+    )
     check_clear(names, plan.refusals)
     kind, desired = kind_with(_OPERATION), session.loaded.desired
     lacking = await missing_feature(transport, kind, desired.organization, live.dialect)

@@ -19,9 +19,9 @@ from reconciler.commands.apply.changes import (
     check_policy,
     no_terminal,
 )
-from reconciler.commands.plan import PlanResult
+from reconciler.commands.plan import shown_plan
 from reconciler.commands.sending import Outputs
-from reconciler.commands.session import Session
+from reconciler.commands.session import Session, connected, open_session, plan_context
 from reconciler.commands.targets import Target, read_targets
 from reconciler.commands.workspace import Workspace
 from reconciler.errors import BadUsage
@@ -147,14 +147,14 @@ async def pause(  # noqa: PLR0913 - the options of the command
             chosen = sending_to(destinations, chosen)
         objects = {item.address: item.live for item in chosen}
         toggling = Toggling(objects, action, session.loaded.desired)
-        context = session.plan_context(PlanOptions())
+        context = plan_context(session, PlanOptions())
         return toggling.plan(targets.live, session.loaded.own_policy, context), targets.live
 
     if dry_run:
-        session = Session.open(workspace)
-        async with session.connected() as transport:
+        session = open_session(workspace)
+        async with connected(session) as transport:
             plan, _ = await make(session, transport, PlanOptions(), None)
-            result = PlanResult.of(await session.named(transport, plan), session, transport)
+            result = await shown_plan(session, transport, plan)
         (screen or Screen()).show(result)
         check_policy(result.plan)
         return Applied(result.plan, Ended(Report()), Verification(), result.calls)

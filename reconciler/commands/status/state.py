@@ -8,11 +8,11 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
+from reconciler.commands.session import plan_of, selected, warnings_of, with_integrations
 from reconciler.commands.status.report import ExportStatus, State, StatusNote, StatusReport
 from reconciler.commands.targets import Target, Targets, opened
 from reconciler.commands.workspace import Reported, Workspace
 from reconciler.errors import InvalidResponse
-from reconciler.model.event import Noted
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.plan import UNRESOLVED, Plan
 from reconciler.model.run import (
@@ -27,6 +27,7 @@ from reconciler.model.run import (
 from reconciler.model.settings import PlanOptions
 from reconciler.model.text import several
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, rough_duration
+from reconciler.planning.select import needs_of
 from reconciler.service.operations import latest_runs
 
 _SHOWN = 10
@@ -324,17 +325,17 @@ async def status(
         loaded, missing = session.loaded, () if names or projects else targets.missing
         where = targets.environment, loaded.reachable().base_url, loaded.desired.organization
         report = StatusReport(*where, now, worst_first(states), missing)
-        warnings, calls = session.warnings(plan), targets.transport.calls
+        warnings, calls = warnings_of(session.loaded, plan), targets.transport.calls
         return workspace.masked(Reported(report, warnings, calls))
 
 
 async def _plan(targets: Targets) -> Plan:
     """Return the plan in which fields that lists lack are unchanged. Raises ServiceError."""
     session, options = targets.session, PlanOptions()
-    named = session.needed(targets.live, options).integrations
-    live = await session.with_integrations(targets.transport, targets.live, named)
-    plan = session.plan(live, options)
+    named = needs_of(selected(session, targets.live, options)).integrations
+    live = await with_integrations(targets.transport, targets.live, named)
+    plan = plan_of(session, live, options)
     for refusal in plan.refusals:
         if refusal.rule == UNRESOLVED:
-            session.runtime.listen(Noted(session.mask(refusal.message), important=True))
+            session.note(refusal.message, important=True)
     return plan

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.commands.session import Session
+from reconciler.commands.session import connected, open_session
 from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.model.settings import ClientOptions, Window, duration, rate
 from reconciler.service.pace import ClientSettings
@@ -39,8 +39,8 @@ def settings(folder: Path, environment: str, flags: ClientOptions | None = None)
     )
 
     async def connect() -> ClientSettings:
-        session = Session.open(workspace)
-        async with session.connected() as transport:
+        session = open_session(workspace)
+        async with connected(session) as transport:
             return transport.settings
 
     return asyncio.run(connect())
