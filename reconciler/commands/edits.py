@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from difflib import unified_diff
+from pathlib import Path
 
 from msgspec import Struct
 
+from reconciler.commands.process import write_result
+from reconciler.commands.screen import style_of
 from reconciler.diagnostics import DiagnosticCollector
+from reconciler.editing.writing import write_files
 from reconciler.files.redaction import Side, side_of
-from reconciler.files.yaml.document import Document
+from reconciler.files.sources import FolderSource
 from reconciler.files.yaml.loader import parse
 from reconciler.model.text import printable
 from reconciler.render.options import PLAIN, Colour, Style
@@ -33,15 +38,28 @@ def differences_as_text(changes: Mapping[str, FileChange], style: Style = PLAIN)
     )
 
 
-def file_changes(documents: Iterable[Document], texts: Mapping[str, str]) -> dict[str, FileChange]:
-    """Return the changes of files, with secrets masked where they are shown."""
-    before = {document.file: document for document in documents}
-    return {
-        name: FileChange(
-            side_of(before[name]), side_of(parse(text.encode(), name, DiagnosticCollector()))
-        )
+def write_differences(changes: Mapping[str, FileChange]) -> None:
+    """Print the unified difference of files."""
+    write_result(differences_as_text(changes, style_of(sys.stdout)))
+
+
+def changed_files(folder: Path, texts: Mapping[str, str], *, write: bool) -> dict[str, FileChange]:
+    """Return the changes that new texts are, secrets masked where they are shown.
+
+    Writes them if `write`, all or none. Raises ReconcilerError for a file that cannot be written.
+    """
+    source = FolderSource(folder)
+    changes = {
+        name: FileChange(_side(name, source.read(name) or b""), _side(name, text.encode()))
         for name, text in texts.items()
     }
+    if write:
+        write_files(folder, texts)
+    return changes
+
+
+def _side(name: str, raw: bytes) -> Side:
+    return side_of(parse(raw, name, DiagnosticCollector()))
 
 
 def _difference(name: str, change: FileChange, style: Style) -> Iterator[str]:

@@ -18,15 +18,16 @@ from reconciler.commands.import_choice import Adoption, ImportContext
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.editing.editing import Edit
 from reconciler.editing.yaml_text import reads_back
-from reconciler.files.layers import COMMON, laid_over
+from reconciler.files.layers import COMMON, canonical_name, laid_over
+from reconciler.files.loading import Loaded
 from reconciler.files.references import escaped
 from reconciler.files.schema.validation import CheckContext, check
 from reconciler.files.schema.values import check_fields
+from reconciler.files.yaml.document import Document
 from reconciler.kinds import kinds_by_name
 from reconciler.model.kind import Dialect, Integrations, Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.public import Public, derived
-from reconciler.model.resource import ParentRef, Resource
 from reconciler.model.run import may_be_by_service
 from reconciler.model.schemas import (
     MergedObject,
@@ -120,22 +121,26 @@ class NeededSecret(Public, frozen=True):
 
 
 class Drafting(Struct):
-    """Makes drafts, and notes what is left out and which secrets they refer to.
+    """The edits that add resources, what they leave out, and the secrets that they refer to.
 
-    `resources` are those of the files: their variables are not used again. `dropped` are fields to
-    leave out, with the reason. `variables` are those in use, `shared` those of accounts.
+    `loaded` are the existing files: their variables are not used again. `dropped` are fields to
+    leave out, with the reason. `written` are the new resources with their files, `variables` those
+    in use, `shared` those of accounts.
     """
 
     context: ImportContext
-    resources: Mapping[Address, Resource]
+    loaded: Loaded
     dropped: Mapping[Address, Mapping[Path, str]]
+    edits: list[tuple[Document, Edit]] = field(default_factory=list)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    written: dict[Address, tuple[Adoption, str]] = field(default_factory=dict)
     left: list[Left] = field(default_factory=list)
     secrets: list[NeededSecret] = field(default_factory=list)
     variables: set[str] = field(default_factory=set)
     shared: dict[Account, SecretRef] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for address, resource in self.resources.items():
+        for address, resource in self.loaded.desired.resources.items():
             for path, ref in secret_refs(resource.spec):
                 self.variables |= {source.argument for source in ref.sources}
                 account = self._account(kinds_by_name()[address.kind], resource.spec, path)
@@ -145,50 +150,55 @@ class Drafting(Struct):
     def _account(self, kind: Kind, values: JSONObject, path: Path) -> Account | None:
         return account_of(kind, values, path) if self.context.share_secrets else None
 
-    def draft(self, adoption: Adoption, defaults: JSONObject) -> Edit | None:
-        """Return what adds the resource of an object to a file, None if no file can contain it.
-
-        `defaults` are those of its kind in its file.
-        """
+    def draft(self, adoption: Adoption, document: Document) -> None:
+        """Add the resource of an object to a file, unless no file can contain it."""
         kind, address = adoption.kind, adoption.address
+        parent_key = adoption.parent.key if adoption.parent is not None else None
+        parent = Address(kind.parent, parent_key) if kind.parent and parent_key else None
+        if parent and parent not in self.written and parent not in self.loaded.declared:
+            self.leave(adoption, (), f"its {kind.parent} is not imported")
+            return
+        defaults = self.loaded.defaults_in(document.file).get(kind.name, {})
         defaults = _applying(kind, defaults, adoption.live.body)
-        values = {**self._identity(adoption), **self._values(adoption, defaults)}
+        values = {**self._identity(adoption, defaults), **self._values(adoption, defaults)}
         if self.context.environment:
             values["environments"] = [self.context.environment]
         left_out, fits = _left_out(kind, values, defaults=defaults, subject=str(address))
         if not fits:
-            reasons = (f"{path_text(path)}: {why}" if path else why for path, why in left_out)
+            reasons = (
+                f"{path_text(path)}: {why}" if path else why for path, why in left_out.items()
+            )
             self.leave(adoption, (), "; ".join(reasons))
-            return None
-        for path, reason in left_out:
+            return
+        for path, reason in left_out.items():
             self.leave(adoption, path, reason)
-        values = _without_given(kind, values, defaults)
         for _, ref in secret_refs(values):
             self.secrets += [NeededSecret(source.argument, address) for source in ref.sources]
-        return Edit((kind.collection, address.key), escaped(values))
+        self.edits.append((document, Edit((kind.collection, address.key), escaped(values))))
+        self.written[address] = (adoption, document.file)
 
     def _values(self, adoption: Adoption, defaults: JSONObject) -> dict[str, JSON]:
         """Return the fields to write, with secrets as references."""
-        kind, address, live = adoption.kind, adoption.address, adoption.live
+        kind, live = adoption.kind, adoption.live
         table = self.context.live.integrations.get(live.parent_id or "", Integrations())
         body = named(kind, live.body, table)
-        explicit = _declared_values(kind, defaults).keys()
-        values, stale = _managed_fields(kind, body, self.context.live.dialect, explicit)
-        for path in secret_paths(kind, values, body):
+        values, stale = _managed_fields(kind, body, self.context.live.dialect, defaults)
+        merged = laid_over(defaults, values)
+        for path in secret_paths(kind, merged, body):
             if value_at(defaults, path) is MISSING:
-                put_at(values, path, self._reference(adoption, path, values))
+                put_at(values, path, self._reference(adoption, path, merged))
             else:
                 remove(values, path)
         # Fields that look secret are not among the values, and are reported.
         returned = {
             field.name: body[field.name] for field, _ in kind.variants if field.name in body
         }
-        resource = self.resources.get(address)
+        resource = self.loaded.desired.resources.get(adoption.address)
         declared = resource is not None and resource.spec.get("paused") is True
         left_out = {
             **(_PAUSED if may_be_by_service(body, declared=declared) else {}),
             **dict.fromkeys(stale, "this type of destination no longer has this field"),
-            **self.dropped.get(address, {}),
+            **self.dropped.get(adoption.address, {}),
             **dict(doubtful_paths(kind, {**values, **returned})),
             **dict.fromkeys(
                 self._pasted_secrets(values), "it contains the value of a secret of this workspace"
@@ -216,11 +226,16 @@ class Drafting(Struct):
         """Note what is left out: a field, or the object if the path is empty."""
         self.left.append(Left(adoption.live, path, reason))
 
-    def _identity(self, adoption: Adoption) -> dict[str, JSON]:
+    def _identity(self, adoption: Adoption, defaults: JSONObject) -> dict[str, JSON]:
         """Return what identifies the object besides its name."""
         values: dict[str, JSON] = {}
-        if adoption.kind.parent_key is not None and adoption.parent is not None:
-            values[adoption.kind.parent_key] = _parent_value(adoption.parent)
+        name, ref = adoption.kind.parent_key, adoption.parent
+        if name is not None and ref is not None:
+            parent: JSON = ref.key or {"name": ref.name}
+            if ref.id is not None:
+                parent = {"id": _written_id(ref.id)}
+            if defaults.get(name) != parent:
+                values[name] = parent
         if adoption.pinned:
             values["id"] = _written_id(adoption.live.id)
         return values
@@ -241,26 +256,9 @@ def _applying(kind: Kind, defaults: JSONObject, body: JSONObject) -> JSONObject:
     return {name: value for name, value in defaults.items() if name not in replaced}
 
 
-def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) -> dict[str, JSON]:
-    """Return the fields that do not have the values of the defaults."""
-    for path, default in _declared_values(kind, defaults).items():
-        if _is_given(kind, values, path, default):
-            remove(values, path)
-    parent = kind.parent_key
-    if parent is not None and parent in defaults and values.get(parent) == defaults[parent]:
-        del values[parent]
-    return values
-
-
-def _parent_value(ref: ParentRef) -> JSON:
-    if ref.key is not None:
-        return ref.key
-    return {"id": _written_id(ref.id)} if ref.id is not None else {"name": ref.name}
-
-
-def _written_id(identity: str | None) -> JSON:
+def _written_id(identity: str) -> JSON:
     """Return decimal ids as numbers, as the service shows them."""
-    return int(identity) if identity is not None and identity.isdecimal() else identity
+    return int(identity) if identity.isdecimal() else identity
 
 
 def account_of(kind: Kind, values: JSONObject, path: Path) -> Account | None:
@@ -269,15 +267,14 @@ def account_of(kind: Kind, values: JSONObject, path: Path) -> Account | None:
     The parts are those of `x-account` in the schema of the destination, the first one not empty.
     None for a secret without an account, such as one of another bucket for intermediate files.
     """
-    for holder, _ in kind.variants:
-        value = values.get(holder.name)
-        if path[0] != holder.name or len(path) != _IN_BODY or not isinstance(value, dict):
-            continue
-        words = (schema(kind.name) or {})["properties"][holder.name]["x-variants"]
-        tag, body = value.get(words["tag"]), value.get(words["body"])
-        parts = variant_schema(words, tag).get("x-account", ())
-        if isinstance(body, dict) and parts and body.get(parts[0]):
-            return str(tag), *(str(body.get(part, "")) for part in parts), str(path[-1])
+    node = (schema(kind.name) or {})["properties"].get(path[0], {})
+    if "x-variants" not in node or len(path) != _IN_BODY:
+        return None
+    words, body = node["x-variants"], value_at(values, path[:-1])
+    tag = value_at(values, (path[0], words["tag"]))
+    parts = variant_schema(words, tag).get("x-account", ())
+    if parts and isinstance(body, dict) and body.get(parts[0]):
+        return str(tag), *(str(body.get(part, "")) for part in parts), str(path[-1])
     return None
 
 
@@ -292,16 +289,19 @@ def variable_for(key: str, path: Path, taken: AbstractSet[str]) -> str:
 
 
 def _managed_fields(
-    kind: Kind, body: JSONObject, dialect: Dialect | None, explicit: AbstractSet[Path]
+    kind: Kind, body: JSONObject, dialect: Dialect | None, defaults: JSONObject
 ) -> tuple[dict[str, JSON], Sequence[Path]]:
     """Return the fields of a live body to write, and paths that the server no longer accepts.
 
-    They lack secrets, defaults, what the server maintains, and initial values. `explicit` are
-    paths that are always written, since a default of the workspace sets them otherwise: a missing
-    value is written as null, or as the server's default.
+    They lack secrets, what the server maintains, initial values, and what the defaults of the
+    server or of the workspace give. A missing value that a default of the workspace sets otherwise
+    is written as null, or as the server's default.
     """
     values: dict[str, JSON] = {}
     stale: list[Path] = []
+    given = _given(kind, defaults)
+    tags = {(holder.name, variant.tag) for holder, variant in kind.variants}
+    present: set[Path] = set()
     for leaf in field_leaves(kind.fields, body, live=True):
         if len(leaf.path) > 1:
             until = leaf.field.until
@@ -309,51 +309,40 @@ def _managed_fields(
             if outdated or kind.is_stale(leaf.path, body):
                 stale.append(leaf.path)
                 continue
+        present.add(leaf.path)
         value = written_value(leaf.field, leaf.value)
-        is_empty = is_default(leaf.field, value) or comparable(leaf.field, value) == {}
-        if leaf.path in explicit or leaf.field.required or not is_empty:
+        compared = comparable(leaf.field, value)
+        if leaf.path in given and leaf.path not in tags:
+            is_written = compared != comparable(leaf.field, given[leaf.path])
+        else:
+            is_empty = is_default(leaf.field, value) or compared == {}
+            is_written = leaf.path in given or leaf.field.required or not is_empty
+        if is_written:
             put_at(values, leaf.path, value)
-    unset = {path for path in explicit if value_at(values, path) is MISSING}
-    for path, absent in _absent(kind, body, unset):
+    for path, absent in _absent(kind, body, {it: given[it] for it in given.keys() - present}):
         put_at(values, path, absent)
     for holder, variant in kind.variants:
         if isinstance(values.get(holder.name), dict):
             values[holder.name].setdefault(variant.body, {})
-    return _without_filled_in(kind, values, explicit), stale
+    return _without_filled_in(kind, values, given.keys()), stale
 
 
-def _declared_values(kind: Kind, values: JSONObject) -> dict[Path, JSON]:
-    """Return the values in files by their paths, with the kind's own names for fields."""
-    named = {
-        (known.name if (known := kind.field_named(name)) is not None else name): value
-        for name, value in values.items()
-    }
-    return {leaf.path: leaf.value for leaf in field_leaves(kind.fields, named, live=False)}
-
-
-def _is_given(kind: Kind, values: JSONObject, path: Path, default: JSON) -> bool:
-    """Return whether a default of the workspace gives a field the value that it has."""
-    value, field = value_at(values, path), kind.field_at(path, values)
-    if value is MISSING or any(path == (holder.name, item.tag) for holder, item in kind.variants):
-        # The type of a destination is written, since its config depends on it.
-        return False
-    return bool(
-        comparable(field, value) == comparable(field, default)
-        if field is not None
-        else value == default
-    )
-
-
-def _absent(kind: Kind, body: JSONObject, paths: AbstractSet[Path]) -> Iterator[tuple[Path, JSON]]:
-    """Yield what to write for paths without a value that a default of the workspace sets."""
-    for path in sorted(paths, key=str):
+def _absent(
+    kind: Kind, body: JSONObject, given: Mapping[Path, JSON]
+) -> Iterator[tuple[Path, JSON]]:
+    """Yield what to write for paths without a live value that a default of the workspace sets."""
+    for path in sorted(given, key=str):
         field = kind.field_at(path, body)
-        if field is None or field.secret:
+        if field is None or field.secret or (field.default is MISSING and not field.clearable):
             continue
-        if field.default is not MISSING:
-            yield path, field.default
-        elif field.clearable:
-            yield path, None
+        if comparable(field, None) != comparable(field, given[path]):
+            yield path, None if field.default is MISSING else field.default
+
+
+def _given(kind: Kind, defaults: JSONObject) -> dict[Path, JSON]:
+    """Return the values of defaults by their paths, with the kind's own names for fields."""
+    named = {canonical_name(name, kind): value for name, value in defaults.items()}
+    return {leaf.path: leaf.value for leaf in field_leaves(kind.fields, named, live=False)}
 
 
 def _without_filled_in(
@@ -429,26 +418,23 @@ def secret_paths(kind: Kind, values: JSONObject, body: JSONObject) -> list[Path]
     return [*returned, *_below(schema(kind.name) or {}, values, ())]
 
 
-def _below(node: Mapping[str, Any], value: JSON, path: Path) -> Iterator[Path]:
+def _below(
+    node: Mapping[str, Any], value: JSON, path: Path, *, is_connected: bool = False
+) -> Iterator[Path]:
+    """Yield the secrets of a value. `is_connected`: an integration has its credentials."""
     if not isinstance(value, dict):
         return
-    properties = node.get("properties", {})
-    for name, below in properties.items():
-        if node.get("x-holds-secrets") and below.get("x-secret"):
+    if node.get("x-holds-secrets"):
+        properties = node.get("properties", {}).items()
+        yield from ((*path, name) for name, below in properties if below.get("x-secret"))
+    for name in () if is_connected else _credentials(node, value):
+        if name not in value:
             yield (*path, name)
-        elif name in value:
-            yield from _below(below, value[name], (*path, name))
-    variants = node.get("x-variants")
-    if variants is None:
-        return
-    inner = variant_schema(variants, value.get(variants["tag"]))
-    body = value.get(variants["body"])
-    inside = (*path, variants["body"])
-    if value.get(variants["unless"]) is None and isinstance(body, dict):
-        for name in _credentials(inner, body):
-            if name not in body:
-                yield (*inside, name)
-    yield from _below(inner, body, inside)
+    unless = node.get("x-variants", {}).get("unless")
+    for name, item in value.items():
+        below = member_schema(node, value, name) or {}
+        connected = value.get(unless) is not None
+        yield from _below(below, item, (*path, name), is_connected=connected)
 
 
 def _credentials(node: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
@@ -466,7 +452,7 @@ def _credentials(node: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
 
 def _left_out(
     kind: Kind, values: dict[str, JSON], *, defaults: JSONObject, subject: str
-) -> tuple[Sequence[tuple[Path, str]], bool]:
+) -> tuple[Mapping[Path, str], bool]:
     """Remove once what no file can contain, such as a key with `${` or a value out of range.
 
     Return what is removed with the reason, and whether a file can contain the rest. Servers have
@@ -479,13 +465,12 @@ def _left_out(
     }
     for path in left_out:
         remove(values, path)
-    errors = {
-        _whole(kind, path): reason
-        for path, reason in reversed(_errors(kind, values, defaults, subject))
-    }
+    errors: dict[Path, str] = {}
+    for path, reason in _errors(kind, values, defaults, subject):
+        errors.setdefault(_whole(kind, path), reason)
     removed = [remove(values, path) for path in errors]
     fits = all(removed) and not (errors and _errors(kind, values, defaults, subject))
-    return [*left_out.items(), *reversed(errors.items())], fits
+    return {**left_out, **errors}, fits
 
 
 def _whole(kind: Kind, path: Path) -> Path:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.commands.edits import FileChange, file_changes
+from reconciler.commands.edits import FileChange, changed_files
 from reconciler.commands.import_choice import (
     Adoption,
     Choice,
@@ -41,20 +39,18 @@ from reconciler.commands.session import (
 )
 from reconciler.commands.workspace import Workspace
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.editing.editing import Edit, NotEditable, edited_texts
+from reconciler.editing.editing import NotEditable, edited_texts
 from reconciler.editing.writing import write_files
 from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError
-from reconciler.files.loading import Loaded
 from reconciler.files.resource_files import is_misnamed
 from reconciler.files.sources import FolderSource
-from reconciler.files.yaml.document import Document as YamlFile
+from reconciler.files.yaml.document import Document
 from reconciler.files.yaml.loader import parse
 from reconciler.kinds import all_kinds, kinds_by_name
-from reconciler.model.kind import Action, Kind
+from reconciler.model.kind import Kind
 from reconciler.model.live import OTHER_TOOL, Identity, Live, LiveObject, is_of_other_tool
-from reconciler.model.plan import Change, Plan
 from reconciler.model.public import Public, derived
-from reconciler.model.resource import ParentRef, Resource
+from reconciler.model.resource import ParentRef
 from reconciler.model.settings import PlanOptions
 from reconciler.model.text import listed
 from reconciler.model.values import Address, Path
@@ -77,9 +73,6 @@ _AS_ANOTHER = "to import it as another resource, pass its id"
 _WITHOUT_PARENT = "organization"
 _RESERVED = re.compile(r"reconciler|(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 """The name of a workspace file, and names of files and folders that Windows can't check out."""
-
-Family: TypeAlias = tuple[str, ParentRef | None]
-"""The kind of a resource, and its parent."""
 
 
 class Adopted(Public, frozen=True):
@@ -163,11 +156,7 @@ async def import_live(
     # The first files of a pattern may be those that are imported.
     workspace = replace(workspace, lenient=workspace.lenient | {"no-files"})
     session = open_session(workspace)
-    filing = Filing(
-        FolderSource(workspace.folder),
-        into,
-        siblings_of(session.loaded.desired.in_order()),
-    )
+    filing = Filing.of(session, into)
     depth = Depth(
         in_full=may_choose(choice),
         ids=frozenset(part for text in choice.names for part in parts(text) if _ID.fullmatch(part)),
@@ -183,10 +172,11 @@ async def import_live(
         }
         needed = needs_of(selected(session, live, PlanOptions())).integrations
         live = await with_integrations(transport, live, users | needed)
-        imported = _imported(
-            choice, session, filing, live, share_secrets=share_secrets, dry_run=dry_run
-        )
-        if not dry_run:
+        imported = _imported(choice, session, filing, live, share_secrets=share_secrets)
+        if dry_run:
+            changes = changed_files(workspace.folder, imported.files, write=False)
+            imported = replace(imported, changes=changes, written=False)
+        else:
             # A Ctrl-C during the work above takes effect here, before a file changes.
             await asyncio.sleep(0)
             write_files(workspace.folder, imported.files)
@@ -194,13 +184,7 @@ async def import_live(
 
 
 def _imported(
-    choice: Choice,
-    session: Session,
-    filing: Filing,
-    live: Live,
-    *,
-    share_secrets: bool,
-    dry_run: bool,
+    choice: Choice, session: Session, filing: Filing, live: Live, *, share_secrets: bool
 ) -> Imported:
     """Return what is to be written and reported."""
     loaded = session.loaded
@@ -213,31 +197,24 @@ def _imported(
         mask=session.mask,
         share_secrets=share_secrets,
     )
-    renamed = _renamed(session, matching)
+    doubts = {} if choice.names else _doubts(session, matching, context)
     objects = chosen(choice, context)
     ignored = {live.identity for live in matching.ignored}
-    wanted = [live for live in objects if live.identity not in ignored]
-    refused = _refused(wanted, context, matching, None if choice.names else renamed)
-    every = adoptions([live for live in wanted if live.identity not in refused], context)
+    refused = {
+        live.identity: Left(live, (), reason)
+        for live in objects
+        if live.identity not in ignored
+        and (reason := _reason_against(live, context) or doubts.get(live.identity)) is not None
+    }
+    every = adoptions([it for it in objects if it.identity not in {*ignored, *refused}], context)
     new = [item for item in every if item.live.identity not in context.claims]
-
-    def replan(attempt: Attempt) -> Plan:
-        workspace = replace(session.workspace, environment=loaded.desired.environment, strict=False)
-        drafted = open_session(workspace, drafts=attempt.texts)
-        check_read(attempt, drafted.loaded.declared.keys())
-        return plan_of(drafted, live, PlanOptions())
-
-    attempt = attempt_of(new, context, loaded, filing, replan)
-    texts, source = attempt.texts, filing.source
-    before = {name: raw for name in texts if (raw := source.read(name)) is not None}
-    documents = (parse(before.get(name, b""), name, DiagnosticCollector()) for name in texts)
-    drafting = attempt.drafting
+    drafting = _without_changes(new, context, session, filing)
     return Imported(
-        files=texts,
-        existing=frozenset(before),
+        files=drafting.texts,
+        existing=frozenset(name for name in drafting.texts if filing.source.read(name) is not None),
         adopted=tuple(
             Adopted(address, adoption.live.id, adoption.live.name, file)
-            for address, (adoption, file) in attempt.written.items()
+            for address, (adoption, file) in drafting.written.items()
         ),
         claimed=len(every) - len(new),
         ignored=tuple(live for live in objects if live.identity in ignored),
@@ -245,145 +222,110 @@ def _imported(
         left_out=tuple(left for left in drafting.left if left.path),
         secrets=tuple(drafting.secrets),
         calls=0,
-        changes=file_changes(documents, texts) if dry_run else {},
-        written=not dry_run,
     )
 
 
-def _refused(
-    wanted: Sequence[LiveObject],
-    context: ImportContext,
-    matching: Matching,
-    renamed: Mapping[Identity, Address] | None,
-) -> Mapping[Identity, Left]:
-    """Return the objects that are not imported. `renamed` are resources; None if it is named."""
-    refused: dict[Identity, Left] = {}
-    for live in wanted:
-        reason = _reason_against(live, context, renamed)
-        addresses = matching.undecided.get(live.identity)
-        if addresses and renamed is not None:
-            reason = f"it may be {listed(addresses, _MOST)}; {_AS_ANOTHER}"
-        if reason is not None:
-            refused[live.identity] = Left(live, (), reason)
-    return refused
-
-
-def _reason_against(
-    live: LiveObject, context: ImportContext, renamed: Mapping[Identity, Address] | None
-) -> str | None:
-    """Return why an object is not imported. `renamed` are resources; None if it is named."""
-    parent = context.parent_of(live)
+def _reason_against(live: LiveObject, context: ImportContext) -> str | None:
+    """Return why an object cannot be imported, None if it can."""
     if live.identity in context.secret_names:
         return "its name contains the value of a secret of this workspace"
-    if live.parent_id is not None and parent is None:
+    if live.parent_id is not None and context.parent_of(live) is None:
         return f"its {kinds_by_name()[live.kind].parent} (id {live.parent_id}) no longer exists"
-    if renamed is None or live.identity in context.claims:
-        return None
-    if is_of_other_tool(live.name):
-        return f"it is managed by {OTHER_TOOL}; to import it, pass its id"
-    address = renamed.get(live.identity) or (renamed.get(parent.identity) if parent else None)
-    if address is None:
-        return None
-    return (
-        f"it is probably {address}, renamed in the service: set its `name`, or "
-        f"`lifecycle.renamed_from`; {_AS_ANOTHER}"
-    )
+    return None
 
 
-def _renamed(session: Session, matching: Matching) -> Mapping[Identity, Address]:
-    """Return the objects that are probably resources which were not found by their names."""
+def _doubts(session: Session, matching: Matching, context: ImportContext) -> Mapping[Identity, str]:
+    """Return the objects that are imported only if they are named, with the reason."""
+    renamed: dict[Identity, Address] = {}
     with suppress(GitUnavailable):
-        inventory = inventory_of(session, PlanOptions())
-        known = replace(matching, inventory=inventory)
+        known = replace(matching, inventory=inventory_of(session, PlanOptions()))
         doubled = duplicates_of(known, session.runtime.now())
-        return {item.live.identity: item.match.resource.address for item in doubled}
-    return {}
+        renamed = {item.live.identity: item.match.resource.address for item in doubled}
+    doubts: dict[Identity, str] = {}
+    for identity, live in context.live.by_identity.items():
+        parent = context.parent_of(live)
+        address = renamed.get(identity) or (renamed.get(parent.identity) if parent else None)
+        if identity in matching.undecided:
+            addresses = listed(matching.undecided[identity], _MOST)
+            doubts[identity] = f"it may be {addresses}; {_AS_ANOTHER}"
+        elif identity in context.claims:
+            continue
+        elif is_of_other_tool(live.name):
+            doubts[identity] = f"it is managed by {OTHER_TOOL}; to import it, pass its id"
+        elif address is not None:
+            doubts[identity] = (
+                f"it is probably {address}, renamed in the service: set its `name`, or "
+                f"`lifecycle.renamed_from`; {_AS_ANOTHER}"
+            )
+    return doubts
 
 
-class Attempt(Struct, frozen=True):
-    """Texts by file, and the adoption and file of each resource in them."""
-
-    texts: Mapping[str, str]
-    written: Mapping[Address, tuple[Adoption, str]]
-    drafting: Drafting
-
-
-def attempt_of(
-    new: Sequence[Adoption],
-    context: ImportContext,
-    loaded: Loaded,
-    filing: Filing,
-    replan: Callable[[Attempt], Plan],
-) -> Attempt:
+def _without_changes(
+    new: Sequence[Adoption], context: ImportContext, session: Session, filing: Filing
+) -> Drafting:
     """Return texts with an empty plan, without the fields and objects that prevent one.
 
-    Fields are left out once. Objects that still plan a change are left out whole. `replan` plans
-    the workspace with the texts in place of files, against the live state that was read.
+    Fields are left out once. Objects that still plan a change are left out whole.
     """
     dropped: dict[Address, dict[Path, str]] = {}
     refused: list[Left] = []
-    attempt = _drafted(new, context, loaded, filing, dropped)
-    while changed := list(_changed(attempt, replan(attempt))):
-        hopeless = [adoption for adoption, paths in changed if dropped or not paths]
+    while True:
+        drafting = _drafted(new, Drafting(context, session.loaded, dropped), filing)
+        changed = _changed(drafting, session)
+        if not changed:
+            drafting.left += refused
+            return drafting
+        hopeless = [address for address, paths in changed.items() if dropped or not paths]
         dropped |= {
-            adoption.address: dict.fromkeys(paths, "the plan of its live value would not be empty")
-            for adoption, paths in changed
-            if adoption not in hopeless
+            address: dict.fromkeys(paths, "the plan of its live value would not be empty")
+            for address, paths in changed.items()
+            if address not in hopeless
         }
-        refused += (Left(adoption.live, (), "its plan would not be empty") for adoption in hopeless)
-        new = [adoption for adoption in new if adoption not in hopeless]
-        attempt = _drafted(new, context, loaded, filing, dropped)
-    attempt.drafting.left += refused
-    return attempt
+        left = [adoption.live for adoption in new if adoption.address in hopeless]
+        refused += (Left(live, (), "its plan would not be empty") for live in left)
+        new = [adoption for adoption in new if adoption.address not in hopeless]
 
 
-def _drafted(
-    new: Sequence[Adoption],
-    context: ImportContext,
-    loaded: Loaded,
-    filing: Filing,
-    dropped: Mapping[Address, Mapping[Path, str]],
-) -> Attempt:
-    drafting, files = Drafting(context, loaded.desired.resources, dropped), filing.files(new)
-    edits: list[tuple[YamlFile, Edit]] = []
-    written: dict[Address, tuple[Adoption, str]] = {}
+def _drafted(new: Sequence[Adoption], drafting: Drafting, filing: Filing) -> Drafting:
+    """Add the texts of resources to an empty draft."""
+    names = {adoption.address: filing.file_of(adoption) for adoption in new}
+    files = {name: filing.file(name) for name in {*names.values()}}
     for adoption in new:
-        document = files[adoption.address]
-        key, kind = adoption.parent and adoption.parent.key, adoption.kind
-        parent = Address(kind.parent, key) if kind.parent and key else None
-        if parent and parent not in written and parent not in loaded.declared:
-            drafting.leave(adoption, (), f"its {kind.parent} is not imported")
-            continue
-        defaults = loaded.defaults_in(document.file).get(kind.name, {})
-        edit = drafting.draft(adoption, defaults)
-        if edit is not None:
-            edits.append((document, edit))
-            written[adoption.address] = (adoption, document.file)
+        drafting.draft(adoption, files[names[adoption.address]])
     try:
-        texts = edited_texts(filing.source.folder, edits)
+        drafting.texts = edited_texts(filing.source.folder, drafting.edits)
     except NotEditable as error:
         raise error.reworded(hint="import into another file with --into FILE") from None
-    return Attempt(texts, written, drafting)
+    return drafting
 
 
-def _changed(attempt: Attempt, plan: Plan) -> Iterator[tuple[Adoption, tuple[Path, ...]]]:
-    """Yield resources with a change, and the fields to leave out; none if that would not help."""
-    changes: dict[Address, list[Change]] = {}
+def _changed(drafting: Drafting, session: Session) -> Mapping[Address, tuple[Path, ...]]:
+    """Return new resources with the fields that a plan would change, none if it would create one.
+
+    The plan is that of the workspace with the new texts, for the live state that was read.
+    Raises ReconcilerError for a file that would not be read.
+    """
+    environment = session.loaded.desired.environment
+    workspace = replace(session.workspace, environment=environment, strict=False)
+    drafted = open_session(workspace, drafts=drafting.texts)
+    for address, (_, file) in drafting.written.items():
+        if address not in drafted.loaded.declared:
+            raise ReconcilerError(
+                f"{file} would not be read: `resources:` does not include it, or its folder is "
+                "hidden, vendored or another workspace",
+                hint=f'choose another place with --into, or add "{PurePosixPath(file).parent}/'
+                '*.yaml" to `resources:` in reconciler.yaml',
+            )
+    plan = plan_of(drafted, drafting.context.live, PlanOptions())
+    changed: dict[Address, tuple[Path, ...]] = dict.fromkeys(plan.unclear, ())
     for change in plan.effective:
-        changes.setdefault(change.address, []).append(change)
-    for address, (adoption, _) in attempt.written.items():
-        if address in changes:
-            yield adoption, tuple(_fields_of(changes[address], adoption.kind))
-        elif address in plan.unclear:
-            yield adoption, ()
-
-
-def _fields_of(changes: Sequence[Change], kind: Kind) -> Iterator[Path]:
-    for change in changes:
-        if change.action is Action.UPDATE:
-            yield from (field.path for field in change.fields)
-        elif toggled := kind.toggled(change.action):
-            yield (toggled[0].name,)
+        # An update or a pause. A new object differs in all fields.
+        fields = change.fields if change.live_id is not None else ()
+        changed[change.address] = (
+            *changed.get(change.address, ()),
+            *(item.path for item in fields),
+        )
+    return {address: changed[address] for address in drafting.written if address in changed}
 
 
 class Filing(Struct, frozen=True):
@@ -394,17 +336,26 @@ class Filing(Struct, frozen=True):
     """
 
     source: FolderSource
-    into: str = ""
-    siblings: Mapping[Family, str] = field(default_factory=dict)
+    into: str
+    siblings: Mapping[tuple[str, ParentRef | None], str]
 
-    def __post_init__(self) -> None:
-        if is_misnamed(self.into):
+    @classmethod
+    def of(cls, session: Session, into: str) -> Filing:
+        """Return that of a workspace. Raises BadUsage for an `into` that cannot have resources."""
+        if is_misnamed(into):
             raise BadUsage(f"{WORKSPACE_FILE} contains no resources", hint="use another file")
-        if leaves_workspace(self.into):
+        if leaves_workspace(into):
             raise BadUsage(
-                f"--into {self.into} is outside the workspace",
+                f"--into {into} is outside the workspace",
                 hint="use a file or folder below that of reconciler.yaml",
             )
+        # The first file with resources of each kind in each parent.
+        siblings = {
+            (resource.address.kind, resource.parent): resource.mark.file
+            for resource in reversed(session.loaded.desired.in_order())
+            if resource.mark is not None
+        }
+        return cls(FolderSource(session.workspace.folder), into, siblings)
 
     def file_of(self, adoption: Adoption) -> str:
         """Return the file of a resource."""
@@ -415,42 +366,18 @@ class Filing(Struct, frozen=True):
             beside = self.siblings.get((kind.name, adoption.parent))
             if beside is not None and not self.into:
                 return beside
-            kind, stem = kinds_by_name()[kind.parent], _parent_stem(adoption)
+            kind, stem = kinds_by_name()[kind.parent], _WITHOUT_PARENT
+            if (ref := adoption.parent) is not None:
+                stem = ref.key or key_of(ref.name or "") or ref.id or stem
         return str(into / kind.collection / _part(kind, stem)) + ".yaml"
 
-    def files(self, new: Iterable[Adoption]) -> dict[Address, YamlFile]:
-        """Return the file of each resource as it is. A new one names its schema."""
-        names = {adoption.address: self.file_of(adoption) for adoption in new}
-        files = {name: self._file(name) for name in {*names.values()}}
-        return {address: files[name] for address, name in names.items()}
-
-    def _file(self, name: str) -> YamlFile:
+    def file(self, name: str) -> Document:
+        """Return a file as it is. A new one names its schema."""
         raw = self.source.read(name)
         if raw is None and self.source.read(SCHEMA_FILE) is not None:
             up = "../" * (len(PurePosixPath(name).parts) - 1)
             raw = f"# yaml-language-server: $schema={up}{SCHEMA_FILE}\n".encode()
         return parse(raw or b"", name, DiagnosticCollector())
-
-
-def check_read(attempt: Attempt, declared: AbstractSet[Address]) -> None:
-    """Raise ReconcilerError for a file that would not be read with the workspace."""
-    for address, (_, file) in attempt.written.items():
-        if address not in declared:
-            raise ReconcilerError(
-                f"{file} would not be read: `resources:` does not include it, or its folder is "
-                "hidden, vendored or another workspace",
-                hint=f'choose another place with --into, or add "{PurePosixPath(file).parent}/'
-                '*.yaml" to `resources:` in reconciler.yaml',
-            )
-
-
-def siblings_of(resources: Iterable[Resource]) -> Mapping[Family, str]:
-    """Return the first file with resources of each kind in each parent."""
-    siblings: dict[Family, str] = {}
-    for resource in resources:
-        if resource.mark is not None:
-            siblings.setdefault((resource.address.kind, resource.parent), resource.mark.file)
-    return siblings
 
 
 def _part(kind: Kind, name: str) -> str:
@@ -460,10 +387,3 @@ def _part(kind: Kind, name: str) -> str:
     """
     name = name.lower()
     return f"{kind.name}-{name}" if is_passed_over(name) or _RESERVED.fullmatch(name) else name
-
-
-def _parent_stem(adoption: Adoption) -> str:
-    ref = adoption.parent
-    if ref is None:
-        return _WITHOUT_PARENT
-    return ref.key or key_of(ref.name or "") or ref.id or _WITHOUT_PARENT

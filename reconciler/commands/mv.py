@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path as FolderPath
 
@@ -12,13 +11,11 @@ from msgspec import Struct
 
 from reconciler.commands import completion
 from reconciler.commands.command import command, option
-from reconciler.commands.edits import FileChange, differences_as_text, file_changes
+from reconciler.commands.edits import FileChange, changed_files, write_differences
 from reconciler.commands.options import folder_of, folder_option
-from reconciler.commands.process import write_note, write_result
-from reconciler.commands.screen import style_of
+from reconciler.commands.process import write_note
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.editing.editing import Edit, check_files, check_text, edited, with_mark
-from reconciler.editing.writing import write_files
 from reconciler.editing.yaml_text import yaml_item
 from reconciler.errors import BadUsage
 from reconciler.files.resource_files import ResourceFiles, declarations, is_key
@@ -52,7 +49,7 @@ def mv_command(folder: FolderPath | None, old: str, new: str, *, diff: bool) -> 
     are printed. Prints a patch.
     """
     moved = move(folder_of(folder), old, new, os.environ, write=not diff)
-    write_result(differences_as_text(moved.changes, style_of(sys.stdout)))
+    write_differences(moved.changes)
     write_note(move_summary(moved, "Would rename" if diff else "Renamed"))
 
 
@@ -94,10 +91,9 @@ def move(
     edits = {file.file: renamed(file, old, new) for file in files}
     texts = {name: with_mark(source, name, text) for name, text in edits.items() if text}
     check_files(folder, environ, texts)
-    if write:
-        write_files(folder, texts)
+    changes = changed_files(folder, texts, write=write)
     policies = tuple(dict.fromkeys(_in_policies(workspace.document, old)))
-    return Moved(old, new, file_changes(files, texts), policies)
+    return Moved(old, new, changes, policies)
 
 
 def renamed(document: Document, old: Address, new: Address) -> str | None:

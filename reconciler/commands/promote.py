@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,13 +11,11 @@ from msgspec import Struct
 from reconciler.commands import completion
 from reconciler.commands.command import command, option
 from reconciler.commands.compare import Pair, compared, is_identity, open_pair, places_in
-from reconciler.commands.edits import FileChange, differences_as_text, file_changes
+from reconciler.commands.edits import FileChange, changed_files, write_differences
 from reconciler.commands.options import files_options, folder_option, workspace_of
-from reconciler.commands.process import write_note, write_result
-from reconciler.commands.screen import style_of
+from reconciler.commands.process import write_note
 from reconciler.commands.workspace import Workspace
 from reconciler.editing.editing import Edit, check_files, edited_texts
-from reconciler.editing.writing import write_files
 from reconciler.kinds import kinds_by_name
 from reconciler.model.text import printable
 from reconciler.model.values import JSON, Address, Path, leaves, value_at
@@ -70,7 +67,7 @@ def promote_command(
     workspace = workspace_of(options)
     pair = open_pair(workspace, (first, second))
     promoted = promote(workspace, pair, names, write=not diff)
-    write_result(differences_as_text(promoted.changes, style_of(sys.stdout)))
+    write_differences(promoted.changes)
     for address in promoted.paused:
         write_note(f"note: {address} gets `paused: true` in {printable(second)}, too\n")
     if not promoted.changes:
@@ -121,14 +118,12 @@ def promote(
     pairs.sort(key=lambda item: item[0].file)
     texts = edited_texts(workspace.folder, pairs)
     check_files(workspace.folder, pair[0].environ, texts)
-    if write:
-        write_files(workspace.folder, texts)
     paused = tuple(
         address
         for address, own in edits.items()
         if own.get(("overrides", pair[1].name, "paused")) is True
     )
-    return Promoted(file_changes((document for document, _ in pairs), texts), paused)
+    return Promoted(changed_files(workspace.folder, texts, write=write), paused)
 
 
 def _overrides(
