@@ -56,8 +56,6 @@ _NAMES = {"enabled": "paused"}
 """The log calls the field `enabled`, with the values of `paused` (service.md, 15.64)."""
 _DRIFT = (Origin.LIVE, Origin.BOTH, Origin.UNKNOWN)
 """Where nothing was recorded as applied, a difference from the files counts, too."""
-
-
 _MOST_LISTED = 5
 _COLUMNS = (
     Column("field", padded=False),
@@ -333,35 +331,39 @@ def drift_of(
 
     Raises BadUsage for a text that names nothing.
     """
-    chosen = _chosen(plan, names)
+    everything = {change.address: change for change in plan.changes}
+    chosen = frozenset(everything)
+    if names:
+        check_clear(names, plan.refusals)
+        known = (
+            Named(address, (change.live_id,) if change.live_id else (), (change.name,))
+            for address, change in everything.items()
+        )
+        chosen = Names(known).addresses(names)
+    # The fields of a deletion are not compared with anything.
+    compared = [
+        change
+        for change in sorted(plan.changes, key=lambda item: (item.address.kind, item.address.key))
+        if change.action is not Action.DELETE and change.address in chosen
+    ]
     by_address: dict[Address, list[Change]] = {}
-    for change in sorted(plan.changes, key=lambda item: (item.address.kind, item.address.key)):
-        # The fields of a deletion are not compared with anything.
-        if change.action is not Action.DELETE and change.address in chosen:
-            by_address.setdefault(change.address, []).append(change)
+    for change in compared:
+        by_address.setdefault(change.address, []).append(change)
     # What was applied and the plan creates again.
     applied = (inventory or Inventory()).counted(live, kinds_by_name()).entries
-    deleted = {
-        address
-        for address, changes in by_address.items()
-        if address in applied and any(change.action is Action.CREATE for change in changes)
-    }
+    created = {change.address for change in compared if change.action is Action.CREATE}
+    deleted = created & applied.keys()
     doubled = [item for item in plan.refusals if item.rule == POSSIBLE_DUPLICATE]
-    renamed = {
-        item.addresses[0]: item.objects[0].name
-        for item in doubled
-        if not names or item.addresses[0] in chosen
-    }
     explained = {address for item in doubled for address in item.addresses}
-    objects = map(_object, by_address.values())
     return Drift(
         source=plan.source,
-        objects=tuple(item for item in objects if item is not None),
+        objects=tuple(filter(None, map(_object, by_address.values()))),
         compared=len(by_address),
         deleted=tuple(sorted(deleted - explained)),
         renamed={
-            address: name
-            for address, name in renamed.items()
+            address: item.objects[0].name
+            for item in doubled
+            if (address := item.addresses[0]) in chosen or not names
             if plan.source.applied is None or address in deleted
         },
         unmanaged=len(plan.unmanaged),
@@ -372,37 +374,26 @@ def drift_of(
     )
 
 
-def _chosen(plan: Plan, names: Sequence[str]) -> frozenset[Address]:
-    ids = {change.address: change for change in plan.changes}
-    if not names:
-        return frozenset(ids)
-    check_clear(names, plan.refusals)
-    known = (
-        Named(address, (change.live_id,) if change.live_id else (), (change.name,))
-        for address, change in ids.items()
-    )
-    return Names(known).addresses(names)
-
-
 def _object(changes: list[Change]) -> DriftedObject | None:
-    fields = [
+    fields = tuple(
         DriftedField(item)
         for change in changes
         for item in change.fields
         if item.origin in _DRIFT and not item.secret
-    ]
+    )
     first = changes[0]
     if not fields or first.live_id is None:
         return None
-    rules = {item.rule for change in changes for item in change.consequences}
     return DriftedObject(
         address=first.address,
         name=first.name,
         live_id=first.live_id,
-        fields=tuple(fields),
+        fields=fields,
         parent_name=first.parent_name,
         at=next((change.at for change in changes if change.at is not None), None),
-        paused_by_service=PAUSED_BY_SERVICE in rules,
+        paused_by_service=any(
+            item.rule == PAUSED_BY_SERVICE for change in changes for item in change.consequences
+        ),
     )
 
 
@@ -413,14 +404,14 @@ async def attributed(drift: Drift, live: Live, transport: Transport) -> Drift:
     """
     from reconciler.service.operations import NotOffered, ObjectCalls
 
-    objects = list(drift.objects)
+    objects = list[DriftedObject]()
     try:
-        for position, item in enumerate(objects):
+        for item in drift.objects:
             kind = kinds_by_name()[item.address.kind]
-            if any(it.name == _OPERATION and it.scope for it in behaviour_of(kind).operations):
-                body = live.by_identity[kind.name, item.live_id]
-                calls = ObjectCalls(transport, kind, drift.source.organization, body, live.dialect)
-                objects[position] = await _attributed(item, calls)
+            body = live.by_identity[kind.name, item.live_id]
+            calls = ObjectCalls(transport, kind, drift.source.organization, body, live.dialect)
+            logs = (it.name == _OPERATION and it.scope for it in behaviour_of(kind).operations)
+            objects.append(await _attributed(item, calls) if any(logs) else item)
     except (NotOffered, ServiceError) as error:
         if getattr(error, "status", None) not in _REFUSED:
             raise
@@ -440,14 +431,12 @@ async def _attributed(item: DriftedObject, calls: ObjectCalls) -> DriftedObject:
         for change in map(mapping_of, mapping_of(entry.get("detail")).get("changes") or ()):
             name = str(change.get("field"))
             latest.setdefault(_NAMES.get(name, name), (change.get("after"), by))
-
-    def author_of(change: FieldChange) -> Attribution | None:
-        field, name = calls.kind.field_named(path_text(change.path)), path_text(change.path)
-        value, by = latest.get(name, (None, None))
-        is_same = field and comparable(field, value) == comparable(field, change.before)
-        return by if is_same else None
-
-    fields = (replace(it, attribution=author_of(it.change)) for it in item.fields)
+    fields = list(item.fields)
+    for position, drifted in enumerate(fields):
+        name = path_text(drifted.change.path)
+        field, (value, author) = calls.kind.field_named(name), latest.get(name, (None, None))
+        if field and comparable(field, value) == comparable(field, drifted.change.before):
+            fields[position] = replace(drifted, attribution=author)
     return replace(item, fields=tuple(fields))
 
 

@@ -117,23 +117,19 @@ def init_command(*, schemas: bool, host: str | None, **options: Any) -> int:
     if schemas:
         _print_files(refresh_schemas(workspace.folder))
         return ExitCode.FINE
-    if host is not None and has_workspace(workspace.folder):
-        _print_recipe(host, workspace)
-        return ExitCode.FINE
-    _print_files(initialise(workspace, runtime()))
+    is_new = host is None or not has_workspace(workspace.folder)
+    if is_new:
+        _print_files(initialise(workspace, runtime()))
     if host is not None:
-        _print_recipe(host, workspace)
-    importing, planning = next_command("import"), next_command("plan")
-    write_note(f"next: add resources or run `{importing}`, then `{planning}`\n")
+        recipe = write_recipe(host, workspace)
+        _print_files(recipe.written)
+        for name in recipe.kept:
+            write_note(f"kept {printable(name)}, which exists\n")
+        write_note(recipe.next_steps)
+    if is_new:
+        importing, planning = next_command("import"), next_command("plan")
+        write_note(f"next: add resources or run `{importing}`, then `{planning}`\n")
     return ExitCode.FINE
-
-
-def _print_recipe(host: str, workspace: InitOptions) -> None:
-    recipe = write_recipe(host, workspace)
-    _print_files(recipe.written)
-    for name in recipe.kept:
-        write_note(f"kept {printable(name)}, which exists\n")
-    write_note(recipe.next_steps)
 
 
 def _print_files(files: tuple[str, ...]) -> None:
@@ -175,7 +171,10 @@ def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:
     if not (options.folder / _RESOURCES_FILE).exists():
         files[_RESOURCES_FILE] = _template(_RESOURCES_FILE)
     new = not options.folder.exists()
-    _make(options.folder)
+    try:
+        options.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReconcilerError(f"{options.folder} can't be created: {error.strerror}") from None
     workspace = Workspace(
         options.folder, options.environment, trust_workspace=True, runtime=runtime
     )
@@ -249,13 +248,6 @@ def _explained(invalid: InvalidConfiguration, files: Mapping[str, str]) -> Recon
         f"an existing YAML file below the workspace is not valid: {first.at}: {first.message}",
         hint="use a separate folder: reconciler init -C pipelines",
     )
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ReconcilerError(f"{folder} can't be created: {error.strerror}") from None
 
 
 class WrittenRecipe(Struct, frozen=True):
