@@ -224,12 +224,19 @@ class Policy(Struct, frozen=True):
         return replace(self, **values, deletable=self.deletable & trusted.deletable)
 
     def looser_than(self, other: Policy) -> Iterator[str]:
-        """Yield by which keys this policy permits more than another one, and what to delete."""
+        """Yield by which keys this policy permits more than another one, and what to delete.
+
+        A key with a list is followed by the names that make the difference.
+        """
         for key, (_, stricter) in _KEYS.items():
             own = getattr(self, key)
             least = stricter(own, getattr(other, key))
-            if own != least:
-                yield key
+            if own == least:
+                continue
+            both = (*own, *least) if isinstance(own, tuple) else ()
+            differing = (item for item in both if (item in own) is not (item in least))
+            names = dict.fromkeys(getattr(item, "id", item) for item in differing)
+            yield f"{key} ({', '.join(names)})" if names else key
         yield from (f"deletion of {kind}" for kind in sorted(self.deletable - other.deletable))
 
 

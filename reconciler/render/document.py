@@ -114,8 +114,6 @@ class Table(Struct, frozen=True):
         The columns that a narrow terminal leaves out, the first one first.
     noun
         What a row is, for the count of those that do not fit into Markdown.
-    folded
-        Markdown and pages hide the rows below the title.
     """
 
     columns: tuple[Column, ...]
@@ -128,18 +126,13 @@ class Table(Struct, frozen=True):
     wraps: bool = False
     optional: tuple[int, ...] = ()
     noun: str = "row"
-    folded: bool = False
 
 
 class Facts(Struct, frozen=True):
-    """Names with values. `wraps`: in text, values take several lines.
-
-    `attached`: in text, no empty line is before them.
-    """
+    """Names with values. `attached`: in text, no empty line is before them."""
 
     pairs: tuple[tuple[str, Cell], ...]
     indent: int = 2
-    wraps: bool = False
     attached: bool = False
 
 
@@ -263,12 +256,9 @@ def _facts(facts: Facts, style: Style) -> Iterator[str]:
     for name, cell in facts.pairs:
         prefix = f"{' ' * facts.indent}{padded(printable(name), width)}  "
         value = printable(cell.text)
-        if facts.wraps and value:
-            first, *more = style.wrapped(value, prefix, " " * len(prefix))
-            yield prefix + style.paint(cell.colour, first[len(prefix) :])
-            yield from more
-        else:
-            yield (prefix + style.paint(cell.colour, value)).rstrip()
+        first, *more = style.wrapped(value, prefix, " " * len(prefix)) or [prefix]
+        yield (prefix + style.paint(cell.colour, first[len(prefix) :])).rstrip()
+        yield from more
 
 
 class _TextTable:
@@ -402,15 +392,13 @@ def _piece(block: Block, options: RenderOptions) -> _Piece | None:
 
 def _table_piece(table: Table, options: RenderOptions) -> _Piece:
     title = inline(table.title.removesuffix(":"))
-    before, after = ["", f"**{title}**"] if title else [], []
-    if title and table.folded:
-        before, after = ["", f"<details><summary>{title}</summary>"], ["", "</details>"]
+    before = ["", f"**{title}**"] if title else []
     signed, noted = (any(getattr(row, name) for row in table.rows) for name in ("sign", "notes"))
     titles = [""] * signed + ["resource"] * any(row.group for row in table.rows)
     titles += [column.title for column in table.columns if not column.page_only]
     titles += ["note"] * noted
     before += ["", _cells_line(map(inline, titles)), "|" + "---|" * len(titles)]
-    return _Piece(_rows(table, options, signed=signed, noted=noted), before, after, table.noun)
+    return _Piece(_rows(table, options, signed=signed, noted=noted), before, noun=table.noun)
 
 
 def _rows(table: Table, options: RenderOptions, *, signed: bool, noted: bool) -> Iterator[str]:

@@ -31,7 +31,6 @@ from reconciler.model.plan import (
     encode,
 )
 from reconciler.model.text import (
-    counted_nouns,
     cut_inside,
     in_ascii,
     listed,
@@ -229,7 +228,6 @@ class Document(Struct, frozen=True):
     id: str
     summary: str
     sections: tuple[Section, ...]
-    projects: Mapping[str, Mapping[Action, int]]
     unmanaged: tuple[str, ...]
 
     def section(self, part: Part) -> Section:
@@ -244,8 +242,7 @@ class Document(Struct, frozen=True):
     @property
     def unmanaged_count(self) -> str:
         """`1 unmanaged object`, "" without one."""
-        count = len(self.unmanaged)
-        return counted_nouns(count, "unmanaged object", "unmanaged objects") if count else ""
+        return several(len(self.unmanaged), "unmanaged object") if self.unmanaged else ""
 
 
 def plan_as_json(plan: Plan, _: RenderOptions = DEFAULTS) -> str:
@@ -254,7 +251,7 @@ def plan_as_json(plan: Plan, _: RenderOptions = DEFAULTS) -> str:
 
 
 def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Document:
-    """Return the document of a plan. `verbose` has all fields, `brief` no changes but projects."""
+    """Return the document of a plan. `verbose` has all fields, `brief` no changes."""
     changed = {change.address for change in plan.effective}
     about: dict[Address, list[str]] = {}
     notes = []
@@ -284,7 +281,6 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
         id=f"plan {plan.plan_id[:_SHORT_ID]}",
         summary=summary(plan),
         sections=tuple(item for item in sections if item.items or item.entries),
-        projects=projects_of(plan) if brief else {},
         unmanaged=tuple(_unmanaged(plan)),
     )
 
@@ -515,22 +511,6 @@ def _counts(inside: Sequence[str]) -> Iterator[str]:
             yield f"{len(parts):,} {_PLURALS.get(word, f'{word}s')}"
         elif word not in INSIDE:
             yield shortened(printable(parts[0]), _LONGEST_BEFORE)
-
-
-def projects_of(plan: Plan) -> Mapping[str, Mapping[Action, int]]:
-    """Return the number of changes by project and action, the projects with most changes first."""
-    counts: dict[str, Counter[Action]] = {}
-    # The changes in a project that is renamed have its live name.
-    parents = containers(all_kinds())
-    renamed = {
-        change.live_id: project_of(change)
-        for change in plan.effective
-        if change.live_id and change.address.kind in parents
-    }
-    for change in plan.effective:
-        name = renamed.get(change.parent_id or "") or project_of(change)
-        counts.setdefault(name, Counter())[change.action] += 1
-    return dict(sorted(counts.items(), key=lambda item: (-item[1].total(), item[0])))
 
 
 def project_of(change: Change) -> str:

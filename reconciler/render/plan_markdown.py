@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from reconciler.diagnostics import OfEnvironment
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, Severity
-from reconciler.model.text import counted_nouns, cut_inside, listed, printable, several, shortened
+from reconciler.model.text import cut_inside, listed, printable, several, shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import code, inline, link, marked_up, short_markup, within
 from reconciler.render.options import DEFAULTS, RenderOptions
@@ -84,7 +84,7 @@ def plan_as_markdown(
     are_inside = document.section(Part.DANGERS).is_brief
     details = (_details(item, with_dangers=are_inside) for item in whole if not _is_whole(item))
     blocks, missing = within(details, space)
-    left = [f"{counted_nouns(missing, 'more diff', 'more diffs')} not shown."] if missing else []
+    left = [f"{several(missing, 'more diff')} not shown."] if missing else []
     parts += map(_paragraph, (rows, rest, blocks, left, [hint] if rest or left else [], notes))
     return "\n".join(filter(None, parts))
 

@@ -51,7 +51,6 @@ _WIDEST = 100
 _LONGEST_NAME = 36
 _INDENT = 6
 _REASONS = {Reason.STATE_ABSENT: "state: absent"}
-_MOST_PROJECTS = 12
 _MOST_RULES = 6
 _MOST_NAMED = 6
 _MOST_LINES = 150
@@ -60,7 +59,6 @@ _FEWEST_LINES = 60
 _SHORT_LINES, _REST_LINES = 40, 9
 """Lines for entries of one line if not all fit, and in these for the counts of the others."""
 _MOST_FIELD_LINES = 40
-_LONGEST_PROJECT = 30
 _LEVELS = {Part.LATER: "danger, takes effect after the merge", Part.REFUSED: "error"}
 _DRIFT = (
     "Drift (live state changed since the apply). This plan sets it back; `drift --write` keeps it."
@@ -184,7 +182,6 @@ def _after_entries(document: Document, options: RenderOptions) -> Iterator[Itera
             yield (f"{document.unmanaged_count}:", *(f"    {line}" for line in document.unmanaged))
     elif notes:
         yield (f"{several(len(notes), 'note')}: omit --summary to read",)
-    yield _projects(document, options)
     yield _violations(document, style)
     yield _end(document, options)
 
@@ -360,25 +357,6 @@ def _remark(remark: Remark, entry: Entry, style: Style) -> Iterator[str]:
         # The objects are listed above.
         text = f"{remark.rule}  {remark.message} (all {len(entry.changes):,})"
     yield from wrapped(text, f"      {label.text} ", style, label.colour, indent=8)
-
-
-def _projects(document: Document, options: RenderOptions) -> Iterator[str]:
-    projects = document.projects
-    if not projects:
-        return
-    names = {name: shortened(name, _LONGEST_PROJECT) for name in projects}
-    shown = [*names][: None if options.verbose else _MOST_PROJECTS]
-    actions = [action for action in Action if any(counts[action] for counts in projects.values())]
-    size = max(len("By project"), *(width_of(names[name]) for name in shown))
-    head = "".join(f"  {action.value:>7}" for action in actions)
-    yield options.style.paint(Colour.DIM, f"{'By project':<{size}}{head}")
-    for name in shown:
-        counts = "".join(
-            f"  {projects[name][action] or '-':>{max(7, len(action.value))}}" for action in actions
-        )
-        yield f"{padded(names[name], size)}{counts}"
-    if len(names) > len(shown):
-        yield f"{len(names) - len(shown):,} more projects (list: --verbose)"
 
 
 def _violations(document: Document, style: Style) -> Iterator[str]:

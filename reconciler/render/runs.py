@@ -94,7 +94,7 @@ def runs_document(report: RunReport, options: RenderOptions) -> Document:
     one = report.exports[0] if len(report.exports) == 1 else None
     runs: Facts | Table | Lines = Lines(("no runs",))
     if report.detail:
-        runs = Facts(tuple(_detail(report.runs[0])), wraps=True)
+        runs = Facts(tuple(_detail(report.runs[0])))
     elif report.runs:
         names = {} if one is not None else {item.address: item for item in report.exports}
         columns = (*((Column("export"),) if names else ()), *_RUN_COLUMNS)

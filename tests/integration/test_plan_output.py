@@ -43,7 +43,6 @@ def test_experience_8_verbose_and_summary_are_options_of_plan_and_show(
     for command in (("plan", "-C", workspace), ("show", saved)):
         summary = reconciler(*command, "--summary", environ=environ).out
         assert "batch exports in" not in summary
-        assert "By project" in summary
         assert "Plan: 25 to create" in summary
 
 

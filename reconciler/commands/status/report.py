@@ -222,7 +222,7 @@ def status_document(report: StatusReport, options: RenderOptions) -> Document:
         (
             Table(_COLUMNS, rows, beside=True, below=6, optional=_LEAST_FIRST, noun="export"),
             Lines(tuple(below), attached=bool(rows)),
-            Facts(facts, wraps=True),
+            Facts(facts),
             Lines((missing,) if report.missing else ()),
         ),
         _counts(report),

@@ -58,6 +58,7 @@ _LONGEST_PLACE = 60
 _LONGEST_ERROR = 121
 _MOST_NAMES = 10
 _DEGREES = (Severity.WARNING, Severity.INFO)
+_SEVERE = (Severity.WARNING, Severity.DANGER)
 _INTERVALS = {"hour": "hourly", "day": "daily", "week": "weekly"}
 _OTHERS = "all others"
 _LONG = 31
@@ -485,9 +486,9 @@ def query_changed(context: RuleContext) -> Outcome:
     return f"new runs have the columns of the {source}; exported data keeps the old ones"
 
 
-@RULES.rule("ends-in-the-past", Severity.WARNING, Effect.LOST, on=_RUNS)
+@RULES.rule("ends-in-the-past", _SEVERE, Effect.LOST, on=_RUNS)
 def ends_in_the_past(context: RuleContext) -> Outcome:
-    """No more runs are scheduled.
+    """No more runs are scheduled. It is a danger for an export that runs: it stops for good.
 
     For past ranges use a backfill. A week after `end_at`, the service deletes the schedule of the
     export, and refuses changes: remove `end_at` before, or create the export again.
@@ -497,7 +498,12 @@ def ends_in_the_past(context: RuleContext) -> Outcome:
     end = moment(wanted(context, "end_at"))
     if end is None or end > context.now:
         return None
-    return f"end_at {moment_as_option(end)} has passed: no more runs are scheduled"
+    text = f"end_at {moment_as_option(end)} has passed: no more runs are scheduled"
+    if context.action not in _CHANGES or live_value(context, "paused") is True:
+        return text
+    before = moment(live_value(context, "end_at"))
+    is_over = before is not None and before <= context.now
+    return text if is_over else (Severity.DANGER, f"the export stops for good: {text}")
 
 
 @RULES.rule("end-moved", Severity.WARNING, Effect.LOST, on=_CHANGES, of=["end_at"])

@@ -25,6 +25,7 @@ from reconciler.model.event import (
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, PlanSource
 from reconciler.model.values import Address
+from reconciler.render.options import RenderOptions, Style
 from tests.support.records import RUN, log_of
 from tests.support.reports import written
 from tests.unit.render.test_diagnostics import HOSTILE, breaking
@@ -127,7 +128,8 @@ def test_text_of_a_log_can_not_forge_lines(tmp_path: Path) -> None:
     hostile = RunInfo(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE)
     sending = Sending("POST", HOSTILE, change_id=change.id)
     events = (Planned(plan), sending, Failed(change, HOSTILE, unknown=True))
-    text = written("audit", "text", audit(file_of(tmp_path, (hostile, events))))
+    wide = RenderOptions(Style(width=2_000))
+    text = written("audit", "text", audit(file_of(tmp_path, (hostile, events))), wide)
     assert not breaking(text.replace("\n", ""))
     killed = written("audit", "text", audit(file_of(tmp_path, (RUN, KILLED))))
     assert len(text.splitlines()) == len(killed.splitlines()) - 1

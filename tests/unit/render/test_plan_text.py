@@ -16,7 +16,6 @@ from reconciler.model.resource import Resource, State
 from reconciler.model.settings import Limit, PlanOptions, Policy
 from reconciler.model.values import Address, SecretRef
 from reconciler.render.options import RenderOptions, Style
-from reconciler.render.plan_document import projects_of
 from reconciler.render.plan_markdown import plan_as_markdown, plans_as_markdown
 from reconciler.render.plan_text import plan_as_text, plans_as_text
 from tests.support.worlds import (
@@ -153,15 +152,6 @@ def test_r14_what_has_no_space_has_one_line_and_then_is_counted() -> None:
     assert first == f"x{21 + len(short):03}"
     assert 21 + len(short) + int(count) == 100
     assert f"… and {count} more changes (list: --verbose)" in text
-
-
-def test_experience_8_a_summary_of_several_projects_has_a_table() -> None:
-    plan = moved_exports(20)
-    text = plan_as_text(plan, RenderOptions(summary=True))
-    rows = [line.split() for line in text.splitlines()]
-    table = rows[rows.index(["By", "project", "update"]) + 1 :][:2]
-    assert table == [["Shop", "12"], ["Marketing", "8"]]
-    assert "By project" not in plan_as_text(plan)
 
 
 @pytest.mark.parametrize("count", [3, 60])
@@ -449,15 +439,6 @@ def test_security_8_a_name_that_looks_the_same_is_shown_as_another_one() -> None
         text = plan_as_text(planned(desired_of(project(), renamed), live))
         assert hidden not in text
         assert hidden.encode("unicode_escape").decode() in text.replace("\\\\", "\\")
-
-
-def test_fidelity_f6_a_renamed_project_is_counted_once() -> None:
-    web = project(name="Shop")
-    exports = [export(f"e{n}", interval="day") for n in range(3)]
-    live = live_of(live_project(), *(live_export(f"e{n}", f"E{n}") for n in range(3)))
-    plan = planned(desired_of(web, *exports), live, base=desired_of(project(), *exports))
-    ((name, counts),) = projects_of(plan).items()
-    assert (name, sum(counts.values())) == ("Shop", 4)
 
 
 def first_screen(plan: Plan) -> str:
