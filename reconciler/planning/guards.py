@@ -237,18 +237,6 @@ def replacement_not_allowed(draft: Draft) -> Iterator[Refusal]:
             yield _refusal(draft, "allow_replace", change.address, text, _ALLOW_REPLACE)
 
 
-def left_by_move(draft: Draft) -> Iterator[Refusal]:
-    """Refuse a move that was cut short, unless the deletion of its old object is allowed."""
-    deleted = draft.deleted
-    for address, live in sorted(draft.matching.left_by_moves.items()):
-        new = draft.matching.matches[address].live
-        if address in draft.selected.addresses and live.identity not in deleted and new is not None:
-            text = f"{address} was moved and has two objects: id {printable(new.id)}, and id "
-            text += f"{printable(live.id)} in the former {draft.matching.kinds[live.kind].parent}"
-            fix = f"{_ALLOW_REPLACE}, to delete the former one"
-            yield _refusal(draft, "left-by-move", address, text, fix)
-
-
 def replaced_id(draft: Draft) -> Iterator[Refusal]:
     """Refuse to replace what has an `id`: the new object has another."""
     for change in draft.changes:
@@ -644,7 +632,6 @@ GUARDS: tuple[Guard, ...] = (
     over_limit,
     deletion_switched_off,
     replacement_not_allowed,
-    left_by_move,
     replaced_id,
     denied_consequence,
     ignored_name,

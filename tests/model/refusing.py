@@ -59,10 +59,6 @@ def _replaced(plan: Planned) -> Refusals:
             yield "allow_replace", change.address
         if plan.now[change.address].pinned is not None:
             yield "replaced-id", change.address
-    gone = {change.live for change in plan.of_action("delete")}
-    for address, item in plan.identity.left_by_moves.items():
-        if item not in gone and address not in plan.left_out:
-            yield "left-by-move", address
 
 
 def _inside(plan: Planned) -> Refusals:

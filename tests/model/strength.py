@@ -110,7 +110,6 @@ FAULTS = {
             "",
         ),
         ("D7", "an environment without resources deletes", "    nothing_declared,\n", ""),
-        ("N8", "a move that was cut short is not refused", "    left_by_move,\n", ""),
         (
             "N12",
             "a move that was cut short deletes a protected object",

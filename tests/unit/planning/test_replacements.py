@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.resource import Lifecycle, ParentRef, State
+from reconciler.model.resource import Lifecycle, State
 from reconciler.model.settings import PlanOptions, Policy
 from reconciler.model.values import SecretRef
 from tests.support.worlds import (
@@ -225,17 +225,6 @@ def test_model_1024_a_cut_move_does_not_delete_what_the_policy_ignores(
     desired = desired_of(WEB, APP, export(name="Pond", parent="app"))
     plan = planned(desired, live, Policy(ignore=("Lake",)), options=options, base=record)
     assert (plan.refusals, plan.empty) == ((), True)
-
-
-@pytest.mark.parametrize("is_now", [True, False])
-def test_model_193_a_cut_move_does_not_delete_what_is_protected(is_now: bool) -> None:
-    """Somebody made the new object by hand: a move of it would be refused."""
-    kept = [export(lifecycle=Lifecycle(protect=item)) for item in (not is_now, is_now)]
-    record = inventory_of(desired_of(WEB, APP, kept[0]), moved_live(live_export("e1")))
-    live = moved_live(live_export("e1"), live_export("e2", parent=2))
-    desired = desired_of(WEB, APP, replace(kept[1], parent=ParentRef(key="app")))
-    plan = planned(desired, live, options=ALLOWED, base=record)
-    assert [item.rule for item in plan.refusals] == ["protect"]
 
 
 def test_model_422_a_cut_move_of_what_is_to_be_deleted_is_ambiguous() -> None:
