@@ -46,34 +46,28 @@ def settings(folder: Path, environment: str, flags: ClientOptions | None = None)
     return asyncio.run(connect())
 
 
-def test_the_environment_takes_precedence_over_the_workspace(tmp_path: Path) -> None:
-    staging = settings(tmp_path, "staging")
-    assert (staging.parallelism, staging.rate) == (2, (Window(120, 60.0),))
-    assert (staging.timeout, staging.max_wait, staging.retry_for) == (1.5, 3_600.0, 90.0)
-    production = settings(tmp_path, "production")
-    assert (production.rate, production.timeout, production.retry_for) == ((), 5.0, 300.0)
-
-
-def test_options_take_precedence_over_the_files(tmp_path: Path) -> None:
-    staging = settings(tmp_path, "staging", ClientOptions(rate=(Window(9, 1.0),)))
-    assert (staging.parallelism, staging.rate) == (2, (Window(9, 1.0),))
+@pytest.mark.parametrize(
+    ("environment", "flags", "expected"),
+    [
+        ("staging", None, (2, (Window(120, 60.0),), 1.5, 3_600.0, 90.0)),
+        ("production", None, (2, (), 5.0, 3_600.0, 300.0)),
+        ("staging", ClientOptions(rate=(Window(9, 1.0),)), (2, (Window(9, 1.0),), 1.5, 3600.0, 90)),
+    ],
+    ids=["the environment over the workspace", "no rate", "options over files"],
+)
+def test_what_takes_precedence(
+    tmp_path: Path, environment: str, flags: ClientOptions | None, expected: tuple[object, ...]
+) -> None:
+    used = settings(tmp_path, environment, flags)
+    given = (used.parallelism, used.rate, used.timeout, used.max_wait, used.retry_for)
+    assert given == expected
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        ("30", 30.0),
-        ("30s", 30.0),
-        ("0.5s", 0.5),
-        ("5m", 300.0),
-        ("1h", 3_600.0),
-        ("0", None),
-        ("5 m", None),
-        ("-5", None),
-        ("1d", None),
-        ("1e3", None),
-        ("", None),
-        ("٣", None),
+        *(("30", 30.0), ("30s", 30.0), ("0.5s", 0.5), ("5m", 300.0), ("1h", 3_600.0)),
+        *((text, None) for text in ("0", "5 m", "-5", "1d", "1e3", "", "٣")),
     ],
 )
 def test_times_are_seconds_or_have_a_unit(text: str, seconds: float | None) -> None:
@@ -91,12 +85,7 @@ def test_waits_may_be_zero() -> None:
         ("480/1m", (Window(480, 60.0),)),
         ("1/0.5", (Window(1, 0.5),)),
         ("off", ()),
-        ("0/60", None),
-        ("60/0", None),
-        ("60", None),
-        ("a/b", None),
-        ("1/2/3", None),
-        ("", None),
+        *((text, None) for text in ("0/60", "60/0", "60", "a/b", "1/2/3", "")),
     ],
 )
 def test_a_rate_is_calls_and_seconds(text: str, windows: tuple[Window, ...] | None) -> None:

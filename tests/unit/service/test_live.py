@@ -1,4 +1,4 @@
-"""Which calls are made to read live state, and what they find."""
+"""Which calls are made to read live state, what they find, and which answers are refused."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from reconciler.errors import Forbidden, InvalidResponse, NotFound
 from reconciler.model.event import Event, Listener, Reading
 from reconciler.model.kind import Kind, Paths
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Live, LiveObject, Routes
 from reconciler.model.resource import Desired, ParentRef, Resource
-from reconciler.service.live import Depth, read_live
+from reconciler.service.live import Depth, live_object, read_live
 from tests.conftest import StartService
 from tests.support.emulator import RunningEmulator
 from tests.support.transport import connected, resolver
-from tests.support.worlds import KINDS, export, project
+from tests.support.worlds import BY_NAME, KINDS, export, project
 
 NO_OP = {"type": "NoOp", "config": {}}
 SEED = {
@@ -125,26 +125,34 @@ def test_a_key_that_is_limited_to_a_project_reads_it_by_id(running: RunningEmula
     assert names(live, "project") == ["Web"]
     assert live.unlisted == {"project", "batch_export"}
     assert "/api/projects/1/batch_exports/" in paths(running)
-
-
-def test_a_parent_may_be_given_as_an_id(running: RunningEmulator) -> None:
+    # A parent may be given as an id, too.
     live = read(running, key="phx_web", parents=frozenset({"1", "not an id/"}))
     assert names(live, "project") == ["Web"]
 
 
-def test_a_limited_key_can_not_look_up_a_name(running: RunningEmulator) -> None:
-    with pytest.raises(Forbidden, match=r"may not list the projects of organization org; without"):
-        read(running, project("web"), key="phx_web")
-
-
-def test_a_missing_scope_is_not_a_limited_key(running: RunningEmulator) -> None:
-    with pytest.raises(Forbidden, match="missing required scope"):
-        read(running, key="phx_no_scope")
-
-
-def test_an_unknown_organization_is_reported(running: RunningEmulator) -> None:
-    with pytest.raises(NotFound):
-        read(running, organization="nope")
+@pytest.mark.parametrize(
+    ("resources", "how", "error", "message"),
+    [
+        (
+            [project("web")],
+            {"key": "phx_web"},
+            Forbidden,
+            "may not list the projects of .* org; wi",
+        ),
+        ([], {"key": "phx_no_scope"}, Forbidden, "missing required scope"),
+        ([], {"organization": "nope"}, NotFound, "404"),
+    ],
+    ids=["a name and a limited key", "a missing scope", "an unknown organization"],
+)
+def test_what_can_not_be_read_is_an_error(
+    running: RunningEmulator,
+    resources: list[Resource],
+    how: dict[str, Any],
+    error: type[Exception],
+    message: str,
+) -> None:
+    with pytest.raises(error, match=message):
+        read(running, *resources, **how)
 
 
 def test_a_kind_without_a_list_for_the_organization_is_read_by_parent(
@@ -162,33 +170,21 @@ def test_a_kind_without_a_list_for_the_organization_is_read_by_parent(
 DETAIL = "/api/organizations/org/projects/1/"
 ODD_ANSWERS = [
     {"fault": "body", "text": "", "status": 200},
-    {"fault": "body", "value": None, "status": 200},
-    {"fault": "body", "value": [], "status": 200},
-    {"fault": "body", "value": {}, "status": 200},
-    {"fault": "body", "value": "Web", "status": 200},
-    {"fault": "body", "merge": {"id": None}},
     {"fault": "body", "merge": {"name": None}},
     {"fault": "other_id"},
 ]
 
 
+@pytest.mark.parametrize("pinned", [False, True], ids=["listed", "pinned"])
 @pytest.mark.parametrize("fault", ODD_ANSWERS, ids=str)
-def test_f1_an_odd_answer_for_a_listed_object_is_an_error(
-    running: RunningEmulator, fault: dict[str, Any]
+def test_f1_an_odd_answer_for_an_object_is_an_error(
+    running: RunningEmulator, fault: dict[str, Any], *, pinned: bool
 ) -> None:
     running.admin("PUT", "faults", [{"match": {"path": DETAIL}, **fault}])
+    resources = [replace(project("web"), pinned_id="1")] if pinned else []
+    key = "phx_web" if pinned else "phx_all"
     with pytest.raises(InvalidResponse, match=f"GET {DETAIL}: "):
-        read(running, in_full=lambda item: item.kind == "project")
-
-
-@pytest.mark.parametrize("fault", ODD_ANSWERS, ids=str)
-def test_f1_an_odd_answer_for_a_pinned_object_is_an_error(
-    running: RunningEmulator, fault: dict[str, Any]
-) -> None:
-    running.admin("PUT", "faults", [{"match": {"path": DETAIL}, **fault}])
-    web = replace(project("web"), pinned_id="1")
-    with pytest.raises(InvalidResponse, match=f"GET {DETAIL}: "):
-        read(running, web, key="phx_web")
+        read(running, *resources, key=key, in_full=lambda item: item.kind == "project")
 
 
 def test_f1_a_404_for_an_object_that_is_still_listed_is_an_error(running: RunningEmulator) -> None:
@@ -225,22 +221,21 @@ def test_an_object_pending_deletion_is_left_out_when_it_is_read_in_full(
     assert names(read(running, in_full=lambda item: item.kind == "project"), "project") == ["App"]
 
 
-@pytest.mark.parametrize("item", [{"id": 1}, {"id": 1, "name": 5}])
-def test_f2_a_listed_object_without_a_name_is_an_error(
-    running: RunningEmulator, item: dict[str, Any]
+@pytest.mark.parametrize(
+    ("path", "item", "problem"),
+    [
+        ("*/projects/", {"id": 1}, "name is"),
+        ("*/projects/", {"id": 1, "name": 5}, "name is"),
+        ("*/batch_exports/", {"id": "e", "name": "Lake"}, "team_id is missing"),
+    ],
+)
+def test_f2_a_listed_object_without_a_name_or_project_is_an_error(
+    running: RunningEmulator, path: str, item: dict[str, Any], problem: str
 ) -> None:
     value = {"count": 1, "next": None, "results": [item]}
-    rule = {"match": {"path": "*/projects/"}, "fault": "body", "value": value, "status": 200}
+    rule = {"match": {"path": path}, "fault": "body", "value": value, "status": 200}
     running.admin("PUT", "faults", [rule])
-    with pytest.raises(InvalidResponse, match="name is"):
-        read(running)
-
-
-def test_f2_a_listed_export_without_a_project_is_an_error(running: RunningEmulator) -> None:
-    value = {"count": 1, "next": None, "results": [{"id": "e", "name": "Lake"}]}
-    rule = {"match": {"path": "*/batch_exports/"}, "fault": "body", "value": value, "status": 200}
-    running.admin("PUT", "faults", [rule])
-    with pytest.raises(InvalidResponse, match="team_id is missing"):
+    with pytest.raises(InvalidResponse, match=problem):
         read(running)
 
 
@@ -256,3 +251,62 @@ def test_progress_is_reported_for_every_collection(running: RunningEmulator) -> 
     assert Reading("projects", 2, 2) in reading
     assert Reading("batch_exports", 3, 3) in reading
     assert reading[-1] == Reading("projects in full", 2, 2)
+
+
+# One answer
+
+PROJECT, EXPORT = BY_NAME["project"], BY_NAME["batch_export"]
+BODY = {"id": "e1", "name": "Lake", "team_id": 2}
+UNPLACED = {"id": "e1", "name": "Lake"}
+
+
+def export_of(body: Any, expected_id: str | None = "e1", parent_id: str | None = None) -> Any:
+    routes, label = Routes(EXPORT, "o", parent_id), "GET /api/exports/e1/"
+    return live_object(routes, body, expected_id=expected_id, complete=True, label=label)
+
+
+def test_an_object_has_its_id_name_and_parent_as_text() -> None:
+    live = export_of(BODY)
+    assert (live.kind, live.id, live.name, live.parent_id) == ("batch_export", "e1", "Lake", "2")
+    assert live.complete
+    assert export_of(BODY, None) == export_of(BODY, parent_id="2") == live
+    assert export_of(UNPLACED, parent_id="7").parent_id == "7"
+    body, routes = {"id": 7, "name": "Web"}, Routes(PROJECT, "o")
+    live = live_object(routes, body, expected_id="7", complete=False, label="GET /")
+    assert (live.id, live.parent_id, live.complete) == ("7", None, False)
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (None, "the response is empty, an object was expected"),
+        *((body, "the response is a list, an object was expected") for body in ([], [BODY])),
+        ("Lake", 'the response is "Lake", an object was expected'),
+        (5, "the response is 5, an object was expected"),
+        ({}, "id is missing, a number or text was expected"),
+        ({**BODY, "id": None}, "id is null, a number or text was expected"),
+        ({**BODY, "id": True}, "id is true, a number or text was expected"),
+        ({**BODY, "id": 1.0}, r"id is 1\.0, a number or text was expected"),
+        ({**BODY, "id": "e1/../e2"}, "id is .*, a number or text was expected"),
+        ({**BODY, "id": "e2"}, "id is e2, e1 was expected"),
+        ({"id": "e1", "team_id": 2}, "name is missing, text was expected"),
+        ({**BODY, "name": None}, "name is null, text was expected"),
+        ({**BODY, "name": ["Lake"]}, "name is a list, text was expected"),
+        (UNPLACED, "team_id is missing, a number was expected"),
+        ({**BODY, "team_id": None}, "team_id is null, a number was expected"),
+        ({**BODY, "team_id": {"id": 2}}, "team_id is an object, a number was expected"),
+    ],
+)
+def test_f1_an_answer_of_another_shape_or_object_is_an_error(body: Any, problem: str) -> None:
+    with pytest.raises(InvalidResponse, match=f"^GET /api/exports/e1/: {problem}") as error:
+        export_of(body)
+    assert error.value.hint is not None
+
+
+@pytest.mark.parametrize(
+    ("team", "problem"),
+    [(2, "team_id is 2, 7 was expected"), (None, "team_id is null, a number was expected")],
+)
+def test_an_object_of_another_parent_is_an_error(team: int | None, problem: str) -> None:
+    with pytest.raises(InvalidResponse, match=problem):
+        export_of({**BODY, "team_id": team}, parent_id="7")

@@ -52,56 +52,45 @@ def names(count: int) -> list[str]:
     return [f"P{number}" for number in range(count)]
 
 
-def test_a_list_takes_a_call_per_hundred_objects(many: RunningEmulator) -> None:
-    assert read(many) == names(250)
-    assert limits(many) == [100, 100, 100]
-
-
-@pytest.mark.parametrize("count", [0, 1, 100, 101])
-def test_the_end_of_a_list_takes_no_further_call(service_of: StartService, count: int) -> None:
+@pytest.mark.parametrize("count", [0, 1, 100, 101, 250])
+def test_a_list_takes_a_call_per_hundred_objects(service_of: StartService, count: int) -> None:
     running = start(service_of, count)
     assert read(running) == names(count)
-    assert len(running.requests()) == max(1, -(-count // 100))
+    assert limits(running) == [100] * max(1, -(-count // 100))
 
 
-@pytest.mark.parametrize("cap", [1, 7, 50, 99])
-def test_f2_a_server_that_caps_pages_is_followed_by_what_arrived(
-    many: RunningEmulator, cap: int
+@pytest.mark.parametrize(
+    ("rule", "calls"),
+    [
+        *(({"fault": "page", "cap": cap}, -(-250 // cap)) for cap in (1, 7, 50, 99)),
+        ({"match": {"nth": 2}, "fault": "page", "drop": 3}, 4),
+    ],
+    ids=str,
+)
+def test_f2_a_list_is_followed_by_what_arrived(
+    many: RunningEmulator, rule: dict[str, Any], calls: int
 ) -> None:
-    many.admin("PUT", "faults", [{"fault": "page", "cap": cap}])
-    assert read(many) == names(250)
-    assert len(many.requests()) == -(-250 // cap)
-
-
-def test_f2_pages_that_lose_their_last_objects_are_followed_by_what_arrived(
-    many: RunningEmulator,
-) -> None:
-    rule = {"match": {"nth": 2}, "fault": "page", "drop": 3}
     many.admin("PUT", "faults", [rule])
     assert read(many) == names(250)
+    assert len(many.requests()) == calls
 
 
-@pytest.fixture
-def large(service_of: StartService) -> RunningEmulator:
-    return start(service_of, 2_250)
-
-
-def test_long_lists_take_larger_pages(large: RunningEmulator) -> None:
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ([], [100, *5 * [500]]),
+        ([{"fault": "page", "cap": 100}], [*22 * [100], 500]),
+        ([{"match": {"nth": 2}, "fault": "error", "status": 400}], [*23 * [100], 500]),
+    ],
+    ids=["large pages", "capped", "refused"],
+)
+def test_long_lists_take_larger_pages_if_the_server_gives_them(
+    service_of: StartService, rules: list[Any], expected: list[int]
+) -> None:
+    large = start(service_of, 2_250)
+    large.admin("PUT", "faults", rules)
     assert read(large) == names(2_250)
-    assert limits(large) == [100, *5 * [500]]
-
-
-def test_large_pages_that_are_capped_are_followed_by_what_arrived(large: RunningEmulator) -> None:
-    large.admin("PUT", "faults", [{"fault": "page", "cap": 100}])
-    assert read(large) == names(2_250)
-    assert limits(large) == [*22 * [100], 500]
-
-
-def test_large_pages_that_are_refused_are_not_asked_for_again(large: RunningEmulator) -> None:
-    rule = {"match": {"nth": 2}, "fault": "error", "status": 400}
-    large.admin("PUT", "faults", [rule])
-    assert read(large) == names(2_250)
-    assert limits(large) == [*23 * [100], 500]
+    assert limits(large) == expected
 
 
 def test_a_list_that_changed_while_it_was_read_is_read_again(many: RunningEmulator) -> None:
@@ -121,6 +110,8 @@ def test_a_list_that_changed_while_it_was_read_is_read_again(many: RunningEmulat
         ({"fault": "page", "count": "+1"}, "250 of 251 objects"),
         ({"fault": "page", "count": MOST_OBJECTS}, f"250 of {MOST_OBJECTS} objects"),
         ({"fault": "page", "drop": 1}, "249 of 250 objects"),
+        # The repeated object moves the next page by one, so another object is missing.
+        ({"fault": "page", "repeat": 1}, ""),
         ({"fault": "stale", "change": "delete"}, "the list changed while it was read, count was"),
         ({"fault": "stale", "change": "create"}, "the list changed while it was read, count was"),
     ],
@@ -135,43 +126,6 @@ def test_f2_a_list_that_contradicts_itself_in_three_readings_is_an_error(
     assert error.value.message.startswith(f"GET {PATH}: incomplete list in 3 readings: {seen}")
     assert error.value.hint is not None
     assert clock.pauses == [0.5, 2.0]
-
-
-def test_f2_an_object_on_two_pages_is_an_error(many: RunningEmulator) -> None:
-    """The repeated object moves the next page by one, so another object is missing."""
-    many.admin("PUT", "faults", [{"fault": "page", "repeat": 1}])
-    with pytest.raises(IncompleteList, match="incomplete list in 3 readings"):
-        read(many)
-
-
-@pytest.mark.parametrize(
-    ("count", "shown"),
-    [
-        ("omit", "missing"),
-        ("3", '"3"'),
-        (None, "null"),
-        (True, "true"),
-        (2.5, "2.5"),
-        (1e308, "1e+308"),
-        ([], "a list"),
-    ],
-)
-def test_f2_a_count_that_is_no_number_is_an_error_at_once(
-    many: RunningEmulator, count: object, shown: str
-) -> None:
-    fault = {"count": "omit"} if count == "omit" else {"count": count}
-    many.admin("PUT", "faults", [{"fault": "page", **fault}])
-    with pytest.raises(InvalidResponse, match=f"count is {shown.replace('+', '.')}, a number"):
-        read(many)
-    assert len(many.requests()) == 1
-
-
-@pytest.mark.parametrize("count", [-1, MOST_OBJECTS + 1, 10_000_000])
-def test_f2_an_absurd_count_is_an_error_at_once(many: RunningEmulator, count: int) -> None:
-    many.admin("PUT", "faults", [{"fault": "page", "count": count}])
-    with pytest.raises(InvalidResponse, match=f"count is {count}, a number from 0 to 200000"):
-        read(many)
-    assert len(many.requests()) == 1
 
 
 PAGE = {"count": 1, "next": None, "results": [{"id": 1}]}
@@ -196,6 +150,18 @@ PAGE = {"count": 1, "next": None, "results": [{"id": 1}]}
         ({**PAGE, "results": [{"id": "../2"}]}, 'item 1 has the id "../2"'),
         ({**PAGE, "results": [{"id": {"x": "secret"}}]}, "item 1 has the id an object"),
         ({**PAGE, "next": 5}, "next is 5"),
+        *(
+            ({**PAGE, "count": count}, f"count is {shown}, a number was expected")
+            for count, shown in (
+                *(("3", '"3"'), (None, "null"), (True, "true")),
+                *((2.5, "2.5"), (1e308, ".*"), ([], "a list")),
+            )
+        ),
+        ({"next": None, "results": []}, "count is missing, a number was expected"),
+        *(
+            ({**PAGE, "count": count}, f"count is {count}, a number from 0 to 200000")
+            for count in (-1, MOST_OBJECTS + 1, 10_000_000)
+        ),
         ({"count": 1, "results": [{"id": 1}]}, "next is missing"),
     ],
 )
@@ -241,35 +207,30 @@ def test_the_address_of_the_next_page_is_not_followed() -> None:
     assert {request.url.host for request in requests} == {"service.example"}
 
 
-def test_f2_a_server_that_ignores_the_offset_is_an_error() -> None:
-    read, requests = read_from(
-        lambda *_: {"count": 250, "next": "https://x.example", "results": items(0, 100)}
-    )
-    assert read == [f"GET {PATH}: incomplete list in 3 readings: 300 of 250 objects"]
-    assert len(requests) == 9
+@pytest.mark.parametrize(
+    ("pages", "problem", "calls"),
+    [
+        (lambda *_: (250, True, items(0, 100)), "300 of 250 objects", 9),
+        (lambda at, _: (250, True, [] if at else items(0, 100)), "100 of 250 objects", 9),
+        (
+            lambda at, _: (150, not at, items(99, 50) if at else items(0, 100)),
+            "1 of 150 objects appear twice",
+            6,
+        ),
+    ],
+    ids=["the offset is ignored", "an empty page before the end", "duplicates add up to the count"],
+)
+def test_f2_pages_that_contradict_each_other_are_an_error(
+    pages: Any, problem: str, calls: int
+) -> None:
+    def page(offset: int, limit: int) -> Any:
+        count, more, results = pages(offset, limit)
+        following = "https://x.example" if more else None
+        return {"count": count, "next": following, "results": results}
 
-
-def test_f2_an_empty_page_before_the_end_is_an_error() -> None:
-    read, requests = read_from(
-        lambda offset, _: {
-            "count": 250,
-            "next": "https://x.example",
-            "results": items(0, 100) if offset == 0 else [],
-        }
-    )
-    assert read == [f"GET {PATH}: incomplete list in 3 readings: 100 of 250 objects"]
-    assert len(requests) <= 9
-
-
-def test_f2_duplicates_that_add_up_to_the_count_are_an_error() -> None:
-    read, _ = read_from(
-        lambda offset, _: {
-            "count": 150,
-            "next": "https://x.example" if offset == 0 else None,
-            "results": items(0, 100) if offset == 0 else items(99, 50),
-        }
-    )
-    assert read == [f"GET {PATH}: incomplete list in 3 readings: 1 of 150 objects appear twice"]
+    read, requests = read_from(page)
+    assert read == [f"GET {PATH}: incomplete list in 3 readings: {problem}"]
+    assert len(requests) <= calls
 
 
 def test_f2_a_list_without_an_end_is_an_error() -> None:

@@ -56,17 +56,10 @@ def stopped(
         if again is not None:
             loop.call_at(again, stop.request)
         async with mocked(handler, clock=clock, stop=stop, **settings) as transport:
-            (result,) = await asyncio.gather(main(transport), return_exceptions=True)
-            return result, round(clock(), 3), transport.calls
+            results = await asyncio.gather(main(transport), return_exceptions=True)
+            return results[0], round(clock(), 3), transport.calls
 
     return run_virtually(run())
-
-
-def test_f5_a_stop_ends_the_wait_that_retry_after_asks_for() -> None:
-    result, ended, calls = stopped(throttled(600), lambda transport: transport.send(PATCH))
-    assert isinstance(result, Interrupted)
-    assert result.exit_code is ExitCode.INTERRUPTED
-    assert (ended, calls) == (1.0, 1)
 
 
 def test_f5_a_stop_ends_the_wait_for_the_rate_limit_of_every_queued_call() -> None:
@@ -91,12 +84,6 @@ def test_f5_after_a_stop_a_free_place_is_not_used() -> None:
     assert (result, ended, calls) == (None, 3.0, 1)
 
 
-def test_f5_a_stop_ends_a_pause() -> None:
-    result, ended, _ = stopped(at_once, lambda transport: transport.pause(30.0, "search"))
-    assert isinstance(result, Interrupted)
-    assert ended == 1.0
-
-
 def test_after_a_stop_nothing_is_sent_and_nothing_waits() -> None:
     async def main(transport: Transport) -> None:
         await asyncio.sleep(2.0)
@@ -112,42 +99,37 @@ def test_after_a_stop_nothing_is_sent_and_nothing_waits() -> None:
     assert (result, ended, calls) == (None, 2.0, 0)
 
 
-def test_a_request_in_flight_may_end_within_five_seconds() -> None:
-    result, ended, _ = stopped(after(5.5), lambda transport: transport.send(CREATE))
-    assert isinstance(result, Answer)
-    assert ended == 5.5
+@pytest.mark.parametrize(
+    ("handler", "request_", "again", "error", "ended"),
+    [
+        # A wait ends at once.
+        (throttled(600), PATCH, None, Interrupted, 1.0),
+        (after(0.8, status=504), PATCH, None, AmbiguousOutcome, 1.0),
+        # A request in flight may end within five seconds, or until the second stop.
+        (after(5.5), CREATE, None, None, 5.5),
+        *((after(29.0), request, None, AmbiguousOutcome, 6.0) for request in (PATCH, CREATE)),
+        (after(29.0), READ, None, Interrupted, 6.0),
+        (after(29.0), CREATE, 2.0, AmbiguousOutcome, 2.0),
+        # Nothing is repeated.
+        (after(2.0, status=504), READ, None, Interrupted, 2.0),
+        (after(2.0, status=504), PATCH, None, AmbiguousOutcome, 2.0),
+    ],
+)
+def test_f5_a_stop_ends_a_request(
+    handler: Callable[[httpx.Request], Any],
+    request_: Request,
+    again: float | None,
+    error: type[Exception] | None,
+    ended: float,
+) -> None:
+    result, at, calls = stopped(handler, lambda transport: transport.send(request_), again=again)
+    assert type(result) is (error or Answer)
+    assert (at, calls) == (ended, 1)
 
 
-@pytest.mark.parametrize("request_", [PATCH, CREATE])
-def test_f5_a_write_that_hangs_ends_five_seconds_after_a_stop(request_: Request) -> None:
-    result, ended, calls = stopped(after(29.0), lambda transport: transport.send(request_))
-    assert isinstance(result, AmbiguousOutcome)
+def test_a_write_that_hangs_says_that_it_was_stopped_and_a_pause_ends() -> None:
+    result, _, _ = stopped(after(29.0), lambda transport: transport.send(CREATE))
     assert "stopped while waiting for the response; outcome unknown" in result.message
-    assert (ended, calls) == (6.0, 1)
-
-
-def test_f5_a_read_that_hangs_is_interrupted_five_seconds_after_a_stop() -> None:
-    result, ended, calls = stopped(after(29.0), lambda transport: transport.send(READ))
+    result, ended, _ = stopped(at_once, lambda transport: transport.pause(30.0, "search"))
     assert isinstance(result, Interrupted)
-    assert (ended, calls) == (6.0, 1)
-
-
-def test_f5_a_second_stop_ends_requests_in_flight_at_once() -> None:
-    result, ended, _ = stopped(after(29.0), lambda transport: transport.send(CREATE), again=2.0)
-    assert isinstance(result, AmbiguousOutcome)
-    assert ended == 2.0
-
-
-@pytest.mark.parametrize(("request_", "error"), [(READ, Interrupted), (PATCH, AmbiguousOutcome)])
-def test_f5_nothing_is_repeated_after_a_stop(request_: Request, error: type[Exception]) -> None:
-    handler = after(2.0, status=504)
-    result, ended, calls = stopped(handler, lambda transport: transport.send(request_))
-    assert type(result) is error
-    assert (ended, calls) == (2.0, 1)
-
-
-def test_a_stop_between_attempts_of_a_write_leaves_its_outcome_unknown() -> None:
-    handler = after(0.8, status=504)
-    result, ended, calls = stopped(handler, lambda transport: transport.send(PATCH))
-    assert isinstance(result, AmbiguousOutcome)
-    assert (ended, calls) == (1.0, 1)
+    assert (result.exit_code, ended) == (ExitCode.INTERRUPTED, 1.0)
