@@ -13,13 +13,18 @@ from reconciler.model.event import Event, Report
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Resource
+from reconciler.model.settings import Policy
 from reconciler.service.live import Depth, read_live
 from reconciler.service.pace import Stop
 from tests.conftest import StartService
 from tests.support.emulator import RunningEmulator
 from tests.support.transport import VirtualClock, connected, resolver
-from tests.support.worlds import KINDS, desired_of, planned
+from tests.support.worlds import KINDS, desired_of, export, planned
 
+NO_OP = {"type": "NoOp", "config": {}}
+SECRETS = {"ID": "key-id-1234", "KEY": "hunter2hunter2"}
+EXPORTS = "/api/projects/2/batch_exports/"
+"""Those of the first project that a test creates."""
 SEED = {
     "organizations": [{"id": "org", "name": "O", "projects": [{"name": "Other"}]}],
     "keys": [{"value": "phx_all"}],
@@ -46,26 +51,32 @@ class World:
     clock: SharedClock = field(init=False)
     events: list[Event] = field(default_factory=list)
     environ: dict[str, str] = field(default_factory=dict)
+    known: Live | None = None
     react: Callable[[Event], None] = lambda _: None
     """Called with every event, such as to act as another client just before a request."""
 
     def __post_init__(self) -> None:
         self.clock = SharedClock(running=self.running)
 
+    def plan(self, *resources: Resource, policy: Policy | None = None, **how: Any) -> Plan:
+        """Plan resources. `apply` knows the live state of the last plan."""
+        self.known = self.live()
+        return planned(desired_of(*resources), self.known, policy, **how)
+
+    def run(self, *resources: Resource, **settings: Any) -> Report:
+        """Plan and apply resources."""
+        return self.apply(self.plan(*resources), **settings)
+
     def apply(
         self,
         plan: Plan,
         *,
-        live: Live | None = None,
         stop: Stop | None = None,
         age: float = 31.0,
         **settings: Any,
     ) -> Report:
-        """Apply a plan to the service. `live` is what it was made from, by default what exists.
-
-        It was read `age` seconds ago.
-        """
-        known = live or self.live()
+        """Apply a plan that was made `age` seconds ago."""
+        known, self.known = self.known or self.live(), None
         known = replace(known, read_at=self.clock() - age, details_at={})
         self.running.clear_requests()
 
@@ -108,9 +119,29 @@ class World:
 
     def create(self, *resources: Resource) -> None:
         """Create resources, and forget the events of it."""
-        report = self.apply(planned(desired_of(*resources), self.live()))
+        report = self.run(*resources)
         assert report.complete, report
         self.events.clear()
+
+    def act_before(self, kind: type[Event], act: Callable[[], object], method: str = "") -> None:
+        """Act as another client at the first event of a kind, such as before a request is sent."""
+
+        def react(event: Event) -> None:
+            if isinstance(event, kind) and getattr(event, "method", "") == method:
+                self.react = lambda _: None
+                act()
+
+        self.react = react
+
+    def patch(self, key: str, body: dict[str, Any]) -> None:
+        """Change an export of the first project as another client."""
+        path = f"{EXPORTS}{self.running.exports()[key]['id']}/"
+        self.running.call("PATCH", path, body).raise_for_status()
+
+    def calls(self, path: str = "/") -> list[str]:
+        """Return the methods of the requests whose path ends so."""
+        sent = self.running.requests()
+        return [item["method"] for item in sent if item["path"].endswith(path)]
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Create an object as another client."""
@@ -130,6 +161,11 @@ class World:
         projects = self.running.state()["projects"]
         exports = [export["name"] for project in projects for export in project["batch_exports"]]
         return sorted([*exports, *(project["name"] for project in projects if project["id"] > 1)])
+
+
+def lake(key: str = "lake", **spec: Any) -> Resource:
+    """Return an export without secrets."""
+    return export(key, **{"destination": NO_OP, **spec})
 
 
 @pytest.fixture

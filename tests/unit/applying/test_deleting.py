@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 import pytest
 
 from reconciler.model.decoding import Ending, read_log
 from reconciler.model.event import Done, Event, Planned, Sent, Waiting
-from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.settings import PlanOptions, Policy, Selection
 from reconciler.service.pace import Stop
+from tests.conftest import StartService
 from tests.support.records import log_of
-from tests.support.worlds import desired_of, export, planned, project
-from tests.unit.applying.conftest import World
+from tests.support.worlds import desired_of, project
+from tests.unit.applying.conftest import EXPORTS, NO_OP, SEED, World, lake
 
-NO_OP = {"type": "NoOp", "config": {}}
 POLICY = Policy(prune=True, deletable=frozenset({"project"}))
 OTHER, WEB = project("other"), project()
-A, B = (export(key, destination=NO_OP) for key in "ab")
+A, B = map(lake, "ab")
 IN_PLAN = ["batch_export.a", "batch_export.b", "project.web"]
-EXPORTS = "/api/projects/2/batch_exports/"
 PROJECT_DELETE = {"method": "DELETE", "path": "*/projects/2/"}
 
 
-def removal(world: World, **selection: tuple[str, ...]) -> tuple[Plan, Live]:
-    """Return the plan that deletes the project with both exports, and its live state."""
-    live = world.live()
+def removal(world: World, **selection: tuple[str, ...]) -> Plan:
+    """Return the plan that deletes the project with both exports."""
     options = PlanOptions(selection=Selection(**selection))
-    plan = planned(
-        desired_of(OTHER), live, POLICY, base=desired_of(OTHER, WEB, A, B), options=options
-    )
+    base = desired_of(OTHER, WEB, A, B)
+    plan = world.plan(OTHER, policy=POLICY, base=base, options=options)
     assert plan.refusals == ()
-    return plan, live
+    return plan
 
 
 def changes(ends: Any) -> list[str]:
@@ -44,10 +41,10 @@ def deletes(world: World) -> list[str]:
     return [path for method, path in world.running.writes() if method == "DELETE"]
 
 
-@pytest.fixture(params=["world", "world_2026"])
-def either(request: pytest.FixtureRequest) -> World:
+@pytest.fixture(params=["interface", "2026"])
+def either(request: pytest.FixtureRequest, service_of: StartService) -> World:
     """Return a service that deletes projects at once, and one that does so later."""
-    return filled(request.getfixturevalue(request.param))
+    return filled(World(service_of(SEED, "--dialect", request.param)))
 
 
 @pytest.fixture
@@ -56,20 +53,19 @@ def world(world: World) -> World:
 
 
 def filled(world: World) -> World:
-    if "Web" not in world.names():
-        world.create(OTHER, WEB, A, B)
+    world.create(OTHER, WEB, A, B)
     return world
 
 
 def test_fidelity_f2_exports_are_deleted_by_the_request_for_their_project(either: World) -> None:
     world = either
-    plan, live = removal(world)
-    report = world.apply(plan, live=live)
+    plan = removal(world)
+    report = world.apply(plan)
     assert (changes(report.done), report.complete) == (IN_PLAN, True)
     assert deletes(world) == ["2"]
     assert [done.notices for done in report.done] == [("deleted with project.web",)] * 2 + [()]
     # Until a server deletes the project, it and its exports do not count as live.
-    assert removal(world)[0].empty
+    assert removal(world).empty
 
 
 @pytest.mark.parametrize(("failures", "outcome"), [(14, "done"), (59, "done"), (60, "unknown")])
@@ -78,11 +74,11 @@ def test_fidelity_f2_a_500_to_the_deletion_of_a_project_is_repeated_at_once(
 ) -> None:
     """Servers of 2025 delete one old export by each request, and answer it with 500."""
     world = filled(world_2025)
-    plan, live = removal(world)
+    plan = removal(world)
     fault = {"fault": "error", "status": 500, "when": "before"}
     world.fail({**PROJECT_DELETE, "times": failures}, **fault)
     began = world.clock()
-    report = world.apply(plan, live=live, retry_for=2)
+    report = world.apply(plan, retry_for=2)
     ends = report.done if outcome == "done" else report.failed
     assert changes(ends) == IN_PLAN
     assert len(deletes(world)) == min(failures, 59) + 1
@@ -91,8 +87,8 @@ def test_fidelity_f2_a_500_to_the_deletion_of_a_project_is_repeated_at_once(
 
 
 def test_an_export_alone_is_deleted_by_its_own_request(world: World) -> None:
-    plan, live = removal(world, targets=("batch_export.a",))
-    assert changes(world.apply(plan, live=live).done) == ["batch_export.a"]
+    plan = removal(world, targets=("batch_export.a",))
+    assert changes(world.apply(plan).done) == ["batch_export.a"]
     assert len(deletes(world)) == 1
     assert world.names() == ["B", "Web"]
 
@@ -110,29 +106,29 @@ def test_exports_end_as_the_deletion_of_their_project(
     either: World, fault: dict[str, Any], when: str, outcome: str
 ) -> None:
     world = either
-    plan, live = removal(world)
+    plan = removal(world)
     world.clock.running = None  # The service ends a deletion when its clock is moved.
     world.fail(PROJECT_DELETE, fault="error", when=when, **fault)
-    report = world.apply(plan, live=live, retry_for=2)
+    report = world.apply(plan, retry_for=2)
+    error = "delete of project.web failed"
     if outcome == "done":
         assert changes(report.done) == IN_PLAN
     elif outcome == "unknown":
         assert changes(report.failed) == IN_PLAN
         assert all(failed.unknown for failed in report.failed)
-        error = "delete of project.web failed; outcome unknown"
-        assert [failed.error for failed in report.failed][:2] == [error] * 2
+        errors = [failed.error for failed in report.failed]
+        assert errors[:2] == [f"{error}; outcome unknown"] * 2
     else:
         assert changes(report.failed) == ["project.web"]
-        because = [(str(end.change.address), end.because) for end in report.skipped]
-        failed = "delete of project.web failed"
-        assert because == [("batch_export.a", failed), ("batch_export.b", failed)]
+        assert changes(report.skipped) == IN_PLAN[:2]
+        assert {end.because for end in report.skipped} == {error}
     assert set(deletes(world)) == {"2"}
 
 
 @pytest.mark.parametrize("asked", [True, False], ids=["before", "after"])
 def test_a_stop_leaves_no_export_unaccounted_for(world: World, *, asked: bool) -> None:
     """Before the request for the project, and right after its answer."""
-    plan, live = removal(world)
+    plan = removal(world)
     stop = Stop()
 
     def react(event: Event) -> None:
@@ -141,7 +137,7 @@ def test_a_stop_leaves_no_export_unaccounted_for(world: World, *, asked: bool) -
             stop.request()
 
     world.react = react
-    report = world.apply(plan, live=live, stop=stop)
+    report = world.apply(plan, stop=stop)
     assert report.interrupted
     assert changes(report.skipped if asked else report.done) == IN_PLAN
     assert deletes(world) == ([] if asked else ["2"])
@@ -162,7 +158,7 @@ def test_a_stop_leaves_no_export_unaccounted_for(world: World, *, asked: bool) -
 def test_a_project_is_not_deleted_if_what_is_in_it_changed(
     world: World, method: str, body: dict[str, Any], error: str, late: str
 ) -> None:
-    plan, live = removal(world)
+    plan = removal(world)
     path = EXPORTS + (f"{world.running.exports()['A']['id']}/" if method == "PATCH" else "")
 
     def change() -> None:
@@ -174,7 +170,7 @@ def test_a_project_is_not_deleted_if_what_is_in_it_changed(
         world.react = lambda event: change() if isinstance(event, Waiting) else None
     else:
         change()
-    report = world.apply(plan, live=live)
+    report = world.apply(plan)
     (failed,) = report.failed
     assert (failed.stale, str(failed.change.address)) == (True, "project.web")
     assert error in failed.error
@@ -184,22 +180,18 @@ def test_a_project_is_not_deleted_if_what_is_in_it_changed(
 
 @pytest.mark.parametrize("status", [403, 404, 500])
 def test_a_project_whose_exports_cannot_be_listed_is_not_deleted(world: World, status: int) -> None:
-    plan, live = removal(world)
+    plan = removal(world)
     world.fail({"method": "GET", "path": f"*{EXPORTS}"}, fault="error", status=status)
-    report = world.apply(plan, live=live, retry_for=2)
+    report = world.apply(plan, retry_for=2)
     assert changes(report.failed) == ["project.web"]
     assert world.running.writes() == []
 
 
 def test_a_killed_run_does_not_lose_the_exports_of_its_project(world: World) -> None:
     """The log has no line of an export: the request for the project may have deleted it."""
-    plan, live = removal(world)
-    report = world.apply(plan, live=live)
-    until_killed = []
-    for event in world.events:
-        if isinstance(event, Done):
-            break
-        until_killed.append(event)
+    plan = removal(world)
+    report = world.apply(plan)
+    until_killed = list(takewhile(lambda event: not isinstance(event, Done), world.events))
     assert endings(until_killed) == [Ending.UNKNOWN] * 3
     before_the_request = [event for event in until_killed if not is_write(event)]
     assert endings(before_the_request) == [Ending.NOT_SENT] * 3

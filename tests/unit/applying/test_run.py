@@ -12,6 +12,7 @@ import pytest
 
 from reconciler.applying import execute
 from reconciler.applying import steps as actions
+from reconciler.applying.run import levels_of
 from reconciler.errors import SecretUnavailable
 from reconciler.model.event import (
     Done,
@@ -25,14 +26,15 @@ from reconciler.model.event import (
     Started,
     Waiting,
 )
-from reconciler.model.plan import Plan
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, Plan
 from reconciler.model.settings import Window
+from reconciler.model.values import Address
 from reconciler.service.pace import Stop
 from tests.support.transport import mocked
 from tests.support.worlds import desired_of, export, live_of, planned, project, with_secrets
-from tests.unit.applying.conftest import World
+from tests.unit.applying.conftest import SECRETS, World, lake
 
-NO_OP = {"type": "NoOp", "config": {}}
 PARALLELISM = 8
 
 
@@ -42,17 +44,9 @@ def creates(*names: str) -> Plan:
 
 def tree() -> Plan:
     """Return the plan of two projects with two exports each."""
-    return planned(
-        desired_of(
-            *(project(name) for name in ("web", "app")),
-            *(
-                export(f"{parent}-{number}", parent=parent, destination=NO_OP)
-                for parent in ("web", "app")
-                for number in (1, 2)
-            ),
-        ),
-        live_of(),
-    )
+    parents = ("web", "app")
+    exports = (lake(f"{parent}-{n}", parent=parent) for parent in parents for n in (1, 2))
+    return planned(desired_of(*map(project, parents), *exports), live_of())
 
 
 def ends(report: Report) -> int:
@@ -61,8 +55,9 @@ def ends(report: Report) -> int:
 
 
 def test_objects_are_created_after_their_parents(world: World) -> None:
-    report = world.apply(tree())
-    assert len(report.done) == 6
+    plan = tree()
+    report = world.apply(plan)
+    assert [done.change for done in report.done] == list(plan.effective)
     assert world.names() == ["App", "App-1", "App-2", "Web", "Web-1", "Web-2"]
     assert isinstance(world.events[0], Planned)
     order = [
@@ -89,12 +84,6 @@ def test_a_failure_skips_only_what_depends_on_it(world: World) -> None:
     assert world.names() == ["App", "App-1", "App-2"]
 
 
-def test_the_report_has_every_change_in_the_order_of_the_plan(world: World) -> None:
-    plan = tree()
-    report = world.apply(plan)
-    assert [done.change for done in report.done] == list(plan.effective)
-
-
 def test_a_missing_secret_is_reported_before_the_first_request(world: World) -> None:
     plan = planned(desired_of(project(), export(destination=with_secrets())), live_of())
     with pytest.raises(SecretUnavailable) as raised:
@@ -106,7 +95,7 @@ def test_a_missing_secret_is_reported_before_the_first_request(world: World) -> 
 
 
 def test_secrets_are_masked_in_errors(world: World) -> None:
-    world.environ = {"ID": "key-id-1234", "KEY": "hunter2hunter2"}
+    world.environ = SECRETS
     world.fail({"method": "POST", "path": "*/batch_exports/"}, fault="error", status=400, echo=True)
     plan = planned(desired_of(project(), export(destination=with_secrets())), live_of())
     (failed,) = world.apply(plan).failed
@@ -138,7 +127,7 @@ def test_an_error_of_this_program_is_reported_and_stops_new_work(
     assert ends(report) == 6
     assert [failed.unexpected for failed in report.failed] == [True, True]
     for failed in report.failed:
-        assert "unexpected KeyError at test_executor.py:" in failed.error
+        assert "unexpected KeyError at test_run.py:" in failed.error
         assert "hunter2" not in failed.error
         assert failed.live_id is not None
     assert {"unexpected KeyError" in skipped.because for skipped in report.skipped} == {True}
@@ -243,42 +232,38 @@ def test_f5_a_second_stop_ends_requests_in_flight_and_reports_what_is_unknown() 
     assert Interrupting(forced=True) in events
 
 
-@pytest.mark.parametrize("kind_of_wait", ["search", "rate limit", "retry"])
-def test_f5_a_stop_ends_every_wait(world: World, kind_of_wait: str) -> None:
+@pytest.mark.parametrize(
+    ("fault", "unknown"),
+    [
+        ({"fault": "error", "status": 504}, 2),
+        ({"fault": "throttle", "retry_after": 600}, 0),
+        ({"fault": "error", "status": 429, "code": "throttled"}, 0),
+    ],
+    ids=["search", "rate limit", "retry"],
+)
+def test_f5_a_stop_ends_every_wait(world: World, fault: dict[str, Any], unknown: int) -> None:
     stop = Stop()
-    faults: dict[str, dict[str, Any]] = {
-        "search": {"fault": "error", "status": 504},
-        "rate limit": {"fault": "throttle", "retry_after": 600},
-        "retry": {"fault": "error", "status": 429, "code": "throttled"},
-    }
-    world.fail({"method": "POST"}, **faults[kind_of_wait])
-
-    def react(event: Event) -> None:
-        if isinstance(event, Waiting):
-            stop.request()
-
-    world.react = react
+    world.fail({"method": "POST"}, **fault)
+    world.act_before(Waiting, stop.request)
     report = world.apply(tree(), stop=stop)
     assert report.interrupted
     assert ends(report) == 6
     # The second is not sent if the wait after the first outlasts what it relies on.
     assert world.posts() in (1, 2)
-    unknown = kind_of_wait == "search"
-    assert [failed.unknown for failed in report.failed] == [True] * 2 * unknown
+    assert [failed.unknown for failed in report.failed] == [True] * unknown
 
 
 def test_f5_a_stop_while_names_are_read_skips_everything(world: World) -> None:
-    stop = Stop()
-    plan, live = tree(), world.live()
+    stop, plan = Stop(), tree()
+    world.known = world.live()
     world.fail({"method": "GET"}, fault="hang")
 
-    def react(event: Event) -> None:
-        if isinstance(event, Sending):
-            stop.request()
-            stop.request()
+    def stop_twice() -> None:
+        stop.request()
+        stop.request()
 
-    world.react = react
-    report = world.apply(plan, live=live, stop=stop)
+    world.act_before(Sending, stop_twice, "GET")
+    report = world.apply(plan, stop=stop)
     assert {skipped.because for skipped in report.skipped} == {"the run was interrupted"}
     assert (len(report.skipped), world.posts()) == (6, 0)
 
@@ -286,26 +271,50 @@ def test_f5_a_stop_while_names_are_read_skips_everything(world: World) -> None:
 def test_a_stop_in_the_middle_of_a_change_says_what_was_done(world_2026: World) -> None:
     world, stop = world_2026, Stop()
     filters = [{"key": "email", "value": "@a", "operator": "not_icontains", "type": "person"}]
-    plan = planned(desired_of(project(test_account_filters=filters)), world.live())
-
-    def react(event: Event) -> None:
-        if isinstance(event, Sending) and event.method == "POST":
-            stop.request()
-
-    world.react = react
-    (failed,) = world.apply(plan, stop=stop).failed
+    world.act_before(Sending, stop.request, "POST")
+    (failed,) = world.run(project(test_account_filters=filters), stop=stop).failed
     assert failed.error == "created (id 2), not finished: the run was interrupted"
     assert (failed.live_id, failed.unknown) == ("2", False)
 
 
 def test_a_small_rate_does_not_block_a_run(world: World) -> None:
     world.create(project())
-    wanted = [export(f"e{number}", destination=NO_OP) for number in range(6)]
+    wanted = [lake(f"e{number}") for number in range(6)]
     for window in (Window(1, 1.0), Window(2, 1.0), Window(5, 2.0)):
-        live = world.live()
-        plan = planned(desired_of(project(), *wanted), live)
-        report = world.apply(plan, live=live, rate=(window,))
-        assert report.complete
+        assert world.run(project(), *wanted, rate=(window,)).complete
         world.running.reset()
         world.create(project())
     assert not any(isinstance(event, (Failed, Skipped)) for event in world.events)
+
+
+# Levels
+
+
+def levels(*changes: tuple[Action, str, tuple[str, ...]]) -> list[list[str]]:
+    """Return the levels of changes: their action, key, and what they depend on."""
+    made = (
+        Change(Address("project", key), action, key, depends_on=needed)
+        for action, key, needed in changes
+    )
+    return [[item.name for item in level] for level in levels_of([*made])]
+
+
+def test_a_level_depends_only_on_the_levels_before() -> None:
+    a, b, x = (f"project.{key}:create" for key in "abx")
+    needed = {"a": (), "b": (a,), "c": (x,), "d": (a, b)}
+    assert levels(*((Action.CREATE, key, of) for key, of in needed.items())) == [
+        ["a", "c"],
+        ["b"],
+        ["d"],
+    ]
+
+
+def test_deletions_come_last_unless_another_change_needs_them() -> None:
+    assert levels(
+        (Action.DELETE, "taken", ()),
+        (Action.CREATE, "a", ("project.taken:delete",)),
+        (Action.CREATE, "b", ("project.a:create",)),
+        (Action.DELETE, "inside", ()),
+        (Action.DELETE, "old", ("project.inside:delete",)),
+        (Action.UPDATE, "c", ()),
+    ) == [["taken", "c"], ["a"], ["b"], ["inside"], ["old"]]

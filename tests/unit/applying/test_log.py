@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from reconciler.commands.recording import Outputs, recording, run_info
+from reconciler.commands.runtime import Runtime
 
 from reconciler.applying.log import AuditLog, Bus, Output
 from reconciler.errors import ReconcilerError
@@ -127,38 +130,23 @@ def test_known_secrets_are_masked_in_every_event(event: Event) -> None:
 # The audit log
 
 
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
-
-
-def test_the_log_is_appended_to_and_private(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["", '{"event": "sta'], ids=["new", "left by a killed run"])
+def test_the_log_is_appended_to_line_by_line_and_private(tmp_path: Path, before: str) -> None:
     path = tmp_path / "audit.jsonl"
-    for _ in range(2):
+    if before:
+        path.write_text(before)
+    for count in (1, 2):
         log = AuditLog(path)
         bus_of(Output("log", log))(Planned(PLAN))
+        # A line is complete when the call returns.
+        lines = path.read_text().splitlines()
+        assert len(lines) == count + bool(before)
         log.close()
-    first, second = lines_of(path)
+    first, second = map(json.loads, lines[-2:])
     assert first == second
     assert list(first)[:5] == ["event", "format_version", "run", "sequence", "time"]
+    assert lines[:-2] == [before] * bool(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-def test_a_line_that_a_killed_run_left_is_ended(tmp_path: Path) -> None:
-    path = tmp_path / "audit.jsonl"
-    path.write_text('{"event": "sta')
-    log = AuditLog(path)
-    bus_of(Output("log", log))(Planned(PLAN))
-    log.close()
-    cut, line = path.read_text().splitlines()
-    assert cut == '{"event": "sta'
-    assert json.loads(line)["event"] == "planned"
-
-
-def test_a_line_is_complete_when_the_call_returns(tmp_path: Path) -> None:
-    log = AuditLog(tmp_path / "audit.jsonl")
-    bus_of(Output("log", log))(Planned(PLAN))
-    assert len(lines_of(tmp_path / "audit.jsonl")) == 1
-    log.close()
 
 
 @NEEDS_FULL_DISK
@@ -184,3 +172,93 @@ def test_a_log_that_can_not_be_opened_is_refused(tmp_path: Path) -> None:
     for path, problem in problems.items():
         with pytest.raises(ReconcilerError, match=f"can't be written: {problem}; nothing was sent"):
             AuditLog(path)
+
+
+# Who started a run, and where its events go
+
+GITHUB = {
+    "GITHUB_ACTOR": "ada",
+    "GITHUB_SERVER_URL": "https://github.example",
+    "GITHUB_REPOSITORY": "acme/data",
+    "GITHUB_RUN_ID": "42",
+}
+AZURE = {
+    "BUILD_REQUESTEDFOR": "Ada",
+    "SYSTEM_COLLECTIONURI": "https://azure.example/acme/",
+    "SYSTEM_TEAMPROJECT": "data",
+    "BUILD_BUILDID": "42",
+}
+
+
+@pytest.mark.parametrize(
+    ("environ", "actor", "job_url"),
+    [
+        ({}, None, None),
+        ({"GITHUB_ACTOR": "", "CI_JOB_URL": ""}, None, None),
+        (GITHUB, "ada", "https://github.example/acme/data/actions/runs/42"),
+        (
+            {"GITLAB_USER_LOGIN": "ada", "CI_JOB_URL": "https://gitlab.example/jobs/42"},
+            "ada",
+            "https://gitlab.example/jobs/42",
+        ),
+        (AZURE, "Ada", "https://azure.example/acme/data/_build/results?buildId=42"),
+        ({"BUILD_URL": "https://jenkins.example/42/"}, None, "https://jenkins.example/42/"),
+    ],
+)
+def test_a_run_knows_its_ci_job(
+    environ: dict[str, str], actor: str | None, job_url: str | None
+) -> None:
+    info = run_info(environ)
+    assert (info.actor, info.job_url) == (actor, job_url)
+    assert info.host
+
+
+def test_a_run_without_a_user_has_an_id_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("getpass.getuser", unknown)
+    assert run_info({}).user is None
+    assert run_info({}).id != run_info({}).id
+
+
+def test_the_log_and_a_stream_get_the_same_lines(tmp_path: Path) -> None:
+    stream, seen = io.BytesIO(), list[Event]()
+    outputs = Outputs(tmp_path / "audit.jsonl", stream)
+    runtime = Runtime(environ=GITHUB, now=lambda: NOW, listen=seen.append)
+    with recording(outputs, runtime, str) as bus:
+        bus(Planned(PLAN))
+        bus(Ended(Report()))
+    texts = {path.read_bytes() for path in tmp_path.iterdir()} | {stream.getvalue()}
+    assert len(texts) == 1
+    first, last = map(json.loads, texts.pop().splitlines())
+    assert first["started_by"]["actor"] == "ada"
+    assert (first["run"], last["event"]) == (first["started_by"]["id"], "ended")
+    assert len(seen) == 2
+
+
+GONE = "it was removed or replaced during the run"
+
+
+@pytest.mark.parametrize(
+    ("act", "reason"),
+    [
+        (lambda log: log.unlink(), GONE),
+        (lambda log: log.rename(log.with_name("old")), GONE),
+        (lambda log: (log.unlink(), log.touch()), GONE),
+        (lambda log: shutil.rmtree(log.parent), GONE),
+        (lambda log: os.truncate(log, 10), "it was truncated during the run"),
+        (Path.exists, None),
+    ],
+    ids=["removed", "renamed", "replaced", "folder removed", "truncated", "untouched"],
+)
+def test_apply_a5_a_log_that_vanished_is_reported(
+    tmp_path: Path, act: Callable[[Path], object], reason: str | None
+) -> None:
+    log = tmp_path / "logs" / "audit.jsonl"
+    log.parent.mkdir()
+    with recording(Outputs(log), Runtime({}, lambda: NOW), str) as bus:
+        bus(Planned(PLAN))
+        act(log)
+        expected = () if reason is None else (f"the audit log {log} is incomplete: {reason}",)
+        assert bus.problems == expected
