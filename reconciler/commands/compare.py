@@ -22,8 +22,8 @@ from reconciler.commands.session import load
 from reconciler.commands.workspace import Reported, Workspace
 from reconciler.diagnostics import Mark
 from reconciler.errors import BadUsage, ExitCode
+from reconciler.files.layers import OriginContext, fields_with_origin
 from reconciler.files.loading import Loaded
-from reconciler.files.origins import OriginContext, fields_with_origin
 from reconciler.kinds import kinds_by_name
 from reconciler.model.public import Count, FieldPath, Public, Term, derived
 from reconciler.model.resource import PublicField, Resource

@@ -19,7 +19,7 @@ from reconciler.paths import WORKSPACE_FILE
 if TYPE_CHECKING:
     # Every command imports this module; these are imported when a shell asks.
     from reconciler.files.workspace_file import Workspace
-    from reconciler.files.yaml.document import Document
+    from reconciler.files.yaml_document import Document
     from reconciler.model.values import Address
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -105,7 +105,7 @@ def _source_of(ctx: click.Context) -> FolderSource | None:
 
 def _workspace_of(source: FolderSource | None) -> Workspace:
     from reconciler.files.workspace_file import Workspace
-    from reconciler.files.yaml.document import Document
+    from reconciler.files.yaml_document import Document
 
     document = _parsed(source, WORKSPACE_FILE) if source is not None else None
     if document is None or not isinstance(document.value, dict):
@@ -142,7 +142,7 @@ def _addresses(source: FolderSource | None) -> Iterator[Address]:
 
 def _parsed(source: FolderSource, name: str) -> Document | None:
     from reconciler.diagnostics import DiagnosticCollector
-    from reconciler.files.yaml.loader import parse
+    from reconciler.files.yaml_loader import parse
 
     with suppress(ReconcilerError, OSError):
         raw = source.read(name)

@@ -26,8 +26,8 @@ from reconciler.editing.yaml_text import reads_back
 from reconciler.errors import BadUsage
 from reconciler.files.loading import Loaded
 from reconciler.files.references import escaped
-from reconciler.files.yaml.document import Layer
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_document import Layer
+from reconciler.files.yaml_loader import parse
 from reconciler.kinds import kinds_by_name
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject

@@ -15,7 +15,7 @@ from reconciler.diagnostics import DiagnosticCollector
 from reconciler.editing.writing import write_files
 from reconciler.files.redaction import Side, side_of
 from reconciler.files.sources import FolderSource
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_loader import parse
 from reconciler.model.text import printable
 from reconciler.render.options import PLAIN, Colour, Style
 

@@ -14,9 +14,8 @@ from msgspec.structs import asdict, replace
 
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import GitUnavailable, ReconcilerError, StalePlan
-from reconciler.files.elsewhere import declared_in_others
 from reconciler.files.loading import Loaded, load_at
-from reconciler.files.resource_files import files_by_glob
+from reconciler.files.resource_files import declared_in_others, files_by_glob
 from reconciler.git.ci import head_branch_of, is_job
 from reconciler.git.inventory import REMOTE, damaged, read_entries, record, ref_of
 from reconciler.git.repository import (

@@ -18,12 +18,12 @@ from reconciler.commands.import_choice import Adoption, ImportContext
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.editing.editing import Edit
 from reconciler.editing.yaml_text import reads_back
+from reconciler.files.field_checks import check_fields
 from reconciler.files.layers import COMMON, canonical_name, laid_over
 from reconciler.files.loading import Loaded
 from reconciler.files.references import escaped
-from reconciler.files.schema.validation import CheckContext, check
-from reconciler.files.schema.values import check_fields
-from reconciler.files.yaml.document import Document
+from reconciler.files.validation import CheckContext, check
+from reconciler.files.yaml_document import Document
 from reconciler.kinds import kinds_by_name
 from reconciler.model.kind import Dialect, Integrations, Kind
 from reconciler.model.live import LiveObject

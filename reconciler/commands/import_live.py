@@ -44,8 +44,8 @@ from reconciler.editing.writing import write_files
 from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError
 from reconciler.files.resource_files import is_misnamed
 from reconciler.files.sources import FolderSource
-from reconciler.files.yaml.document import Document
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_document import Document
+from reconciler.files.yaml_loader import parse
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.kind import Kind
 from reconciler.model.live import OTHER_TOOL, Identity, Live, LiveObject, is_of_other_tool

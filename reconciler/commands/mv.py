@@ -21,8 +21,8 @@ from reconciler.errors import BadUsage
 from reconciler.files.resource_files import ResourceFiles, declarations, is_key
 from reconciler.files.sources import FolderSource
 from reconciler.files.workspace_file import DEFAULTS, read_workspace
-from reconciler.files.yaml.document import Document
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_document import Document
+from reconciler.files.yaml_loader import parse
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.text import quoted, several
 from reconciler.model.values import JSON, Address, Path, leaves, mapping_of, value_at

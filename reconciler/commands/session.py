@@ -20,7 +20,7 @@ from reconciler.errors import (
     ReconcilerError,
 )
 from reconciler.files.loading import Loaded
-from reconciler.files.yaml.loader import collector_paused
+from reconciler.files.yaml_loader import collector_paused
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted
 from reconciler.model.kind import Kind

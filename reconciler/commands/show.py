@@ -139,7 +139,7 @@ def resolved(workspace: Workspace, name: str) -> tuple[PublicResource, tuple[Dia
 
     """
     from reconciler.commands.session import open_session
-    from reconciler.files.origins import OriginContext, fields_with_origin
+    from reconciler.files.layers import OriginContext, fields_with_origin
     from reconciler.kinds import kinds_by_name
     from reconciler.model.resource import PublicResource
     from reconciler.planning.select import Named, Names

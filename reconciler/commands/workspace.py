@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     # The help and the completion of a command need none of these.
     from reconciler.files.loading import Loaded
     from reconciler.files.trust import TrustedTip
-    from reconciler.files.yaml.loader import ParsedFiles
+    from reconciler.files.yaml_loader import ParsedFiles
     from reconciler.git.repository import Repository
     from reconciler.model.event import Event, Listener
     from reconciler.model.redaction import Mask
@@ -72,7 +72,7 @@ class Runtime(Struct, frozen=True):
 
     def sharing(self) -> Runtime:
         """Return the runtime for several environments: they parse a file once."""
-        from reconciler.files.yaml.loader import ParsedFiles
+        from reconciler.files.yaml_loader import ParsedFiles
 
         return replace(self, parsed=ParsedFiles())
 
@@ -148,7 +148,7 @@ def load_workspace(
     Raises InvalidConfiguration with all diagnostics, FilesChanged, GitUnavailable.
     """
     from reconciler.files.loading import LoadOptions, load
-    from reconciler.files.yaml.loader import ParsedFiles
+    from reconciler.files.yaml_loader import ParsedFiles
     from reconciler.git.repository import Repository
 
     tip = deciding_tip(options, environ, interactive=interactive)

@@ -22,8 +22,8 @@ from reconciler.editing.yaml_text import flow_text, yaml_item, yaml_text
 from reconciler.errors import ReconcilerError
 from reconciler.files.loading import load_all
 from reconciler.files.sources import FolderSource
-from reconciler.files.yaml.document import MERGE_TAG, Document, is_block_text, nodes_in
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_document import MERGE_TAG, Document, is_block_text, nodes_in
+from reconciler.files.yaml_loader import parse
 from reconciler.kinds import kinds_by_collection
 from reconciler.model.values import (
     JSON,

@@ -14,8 +14,8 @@ import yaml
 
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.files.references import escaped
-from reconciler.files.yaml.document import MAPPING_TAG, SEQUENCE_TAG, TEXT_TAG
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_document import MAPPING_TAG, SEQUENCE_TAG, TEXT_TAG
+from reconciler.files.yaml_loader import parse
 from reconciler.model.text import COMMAND, misleading, safe_output
 from reconciler.model.values import JSON, SecretRef, map_leaves
 

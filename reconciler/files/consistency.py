@@ -11,14 +11,14 @@ from msgspec import Struct
 from reconciler.diagnostics import Details, DiagnosticCollector, Mark
 from reconciler.files.layers import EnvironmentContext
 from reconciler.files.resource_files import Declaration
-from reconciler.files.schema.validation import CheckContext
+from reconciler.files.validation import CheckContext
 from reconciler.files.workspace_file import (
     DEFAULTS,
     Workspace,
     check_rule_words,
     consequence_ids,
 )
-from reconciler.files.yaml.document import Unknown, is_misread
+from reconciler.files.yaml_document import Unknown, is_misread
 from reconciler.kinds import all_kinds, behaviour_of, kinds_by_name
 from reconciler.model.kind import containers
 from reconciler.model.resource import Desired, ParentRef, Resource, State

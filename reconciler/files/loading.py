@@ -43,9 +43,9 @@ from reconciler.files.workspace_file import (
     read_workspace,
     variables_of,
 )
-from reconciler.files.yaml.construct import AMBIGUOUS
-from reconciler.files.yaml.document import Document, Places
-from reconciler.files.yaml.loader import ParsedFiles, collector_paused
+from reconciler.files.yaml_construct import AMBIGUOUS
+from reconciler.files.yaml_document import Document, Places
+from reconciler.files.yaml_loader import ParsedFiles, collector_paused
 from reconciler.kinds import all_kinds
 from reconciler.model.kind import containers
 from reconciler.model.resource import Desired

@@ -14,10 +14,10 @@ from yaml.nodes import Node
 
 from reconciler.diagnostics import Diagnostic, Mark
 from reconciler.errors import meaning
-from reconciler.files.yaml.document import NULL_TAG, Document, nodes_in
-from reconciler.model.redaction import MASK, redact_line, secret_spans, starts_secret
+from reconciler.files.yaml_document import NULL_TAG, Document, nodes_in
+from reconciler.model.redaction import redact_line, secret_spans, starts_secret
 from reconciler.model.schemas import looks_secret
-from reconciler.model.values import is_only_references
+from reconciler.model.values import MASK, is_only_references
 
 _CUTS = (25, 60)
 """How many characters of a long value messages show."""

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped
-from reconciler.files.schema.validation import converted
-from reconciler.files.yaml.document import (
+from reconciler.files.validation import converted
+from reconciler.files.yaml_document import (
     Input,
     Places,
     Unknown,

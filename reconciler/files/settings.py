@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
 from reconciler.files.references import References, key_variables, readable_of
-from reconciler.files.schema.validation import shown
+from reconciler.files.validation import shown
 from reconciler.files.workspace_file import Workspace, declares, policy_of, variables_of
-from reconciler.files.yaml.document import Document, Layer, Places, Unknown
+from reconciler.files.yaml_document import Document, Layer, Places, Unknown
 from reconciler.model.live import id_text
 from reconciler.model.resource import Desired
 from reconciler.model.settings import (

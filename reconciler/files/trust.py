@@ -16,8 +16,8 @@ from msgspec import Struct
 from reconciler.diagnostics import DiagnosticCollector, Level
 from reconciler.errors import GitMissing, GitUnavailable
 from reconciler.files.workspace_file import Workspace, checked_workspace
-from reconciler.files.yaml.construct import AMBIGUOUS
-from reconciler.files.yaml.document import Document
+from reconciler.files.yaml_construct import AMBIGUOUS
+from reconciler.files.yaml_document import Document
 from reconciler.git.ci import is_job
 from reconciler.git.repository import GitSource, Objects, Repository, TrustedBranch, trusted_branch
 from reconciler.model.settings import ADDRESS, API_KEY

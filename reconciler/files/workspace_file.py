@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import BadUsage, UnreadableFile
-from reconciler.files.schema.validation import NOT_FILLED, CheckContext, check, shortened
 from reconciler.files.sources import Source, workspace_above
-from reconciler.files.yaml.document import Document, Unknown
-from reconciler.files.yaml.loader import Parse, parse
+from reconciler.files.validation import NOT_FILLED, CheckContext, check, shortened
+from reconciler.files.yaml_document import Document, Unknown
+from reconciler.files.yaml_loader import Parse, parse
 from reconciler.kinds import all_kinds, behaviour_of, kinds_by_name
 from reconciler.model.settings import RULE_PREFIX, Policy
 from reconciler.model.text import IMPLICIT_ENVIRONMENT, choice, fits_any

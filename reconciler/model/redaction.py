@@ -17,12 +17,11 @@ from msgspec.structs import replace
 
 from reconciler.model.schemas import looks_secret, schema_words
 from reconciler.model.text import printable
-from reconciler.model.values import Address, SecretValue, walk
+from reconciler.model.values import MASK, Address, SecretValue, walk
 
 _T = TypeVar("_T")
 Mask: TypeAlias = Callable[[str], str]
 """A function that masks every known secret in a text."""
-MASK = "***"
 HIDDEN = "(not shown: it contains a secret)"
 
 _URL_PASSWORD = re.compile(r"(?<=://)(?P<user>[^\s/@:]*):[^\s/@]+(?=@)")

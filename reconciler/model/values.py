@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from reconciler.diagnostics import Mark
 
+MASK = "***"
+"""What is shown in place of a secret."""
 SECRET = "secret"  # noqa: S105 - a word of the syntax
 UNSET = "${unset}"
 """The value that removes a field of a lower layer."""
@@ -150,10 +152,10 @@ class SecretValue:
         return "SecretValue(***)"
 
     def __str__(self) -> str:
-        return "***"
+        return MASK
 
     def __format__(self, spec: str) -> str:
-        return "***"
+        return MASK
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, SecretValue):

@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from reconciler.model.values import SECRET
 from reconciler.providers.provider import Provider
 
-_NOT_PROVIDERS = ("flaws", "provider")
+_NOT_PROVIDERS = ("provider",)
 
 
 @cache

@@ -26,8 +26,7 @@ from reconciler.model.settings import SecretSettings, is_loopback
 from reconciler.model.text import printable
 from reconciler.model.values import CLEARED, JSON, SecretRef, SecretSource, SecretValue, map_leaves
 from reconciler.providers import providers
-from reconciler.providers.flaws import Flaw, flaw_of
-from reconciler.providers.provider import SecretContext
+from reconciler.providers.provider import Flaw, SecretContext, flaw_of
 from reconciler.service.failures import service_error
 from reconciler.service.pace import ClientSettings, Waits
 from reconciler.version import __version__

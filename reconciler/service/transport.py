@@ -28,7 +28,7 @@ from reconciler.errors import (
 from reconciler.model.event import Event, Listener, Sending, Sent
 from reconciler.model.live import Answer, Request
 from reconciler.model.settings import Connection
-from reconciler.providers.flaws import key_flaw_of
+from reconciler.providers.provider import key_flaw_of
 from reconciler.service.failures import (
     Attempts,
     Breaker,

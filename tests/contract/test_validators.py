@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.files.schema.validation import validator_of
+from reconciler.files.validation import validator_of
 from reconciler.model.schemas import schema, schema_names
 from scripts.saved_schemas import FORMS
 from tests.support.limits import TIMEOUT

@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from tests.support.limits import TIMEOUT
 
 NETWORK = ("asyncio", "httpx", "ssl", "reconciler.service")
-READING = ("yaml", "jsonschema_rs", "reconciler.files.loading", "reconciler.files.yaml")
+READING = ("yaml", "jsonschema_rs", "reconciler.files.loading", "reconciler.files.yaml_loader")
 USE_CASES = (
     "reconciler.applying",
     "reconciler.planning",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.kinds.batch_export.destinations import DESTINATION
+from reconciler.kinds.batch_export import DESTINATION
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Change, Plan

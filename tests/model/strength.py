@@ -183,7 +183,7 @@ FAULTS = {
             "in sorted((), key=",
         ),
     ),
-    "reconciler/files/elsewhere.py": (
+    "reconciler/files/resource_files.py": (
         (
             "D3",
             "a sparse checkout deletes what it leaves out",

@@ -9,7 +9,7 @@ from reconciler.model.plan import Plan, encode
 from reconciler.model.settings import SecretSettings
 from reconciler.model.text import is_breaking
 from reconciler.model.values import SecretRef
-from reconciler.providers.flaws import flaw_of
+from reconciler.providers.provider import flaw_of
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text

@@ -25,7 +25,7 @@ from reconciler.files.loading import load_all
 from reconciler.files.references import Expansion
 from reconciler.files.resource_files import fits_path
 from reconciler.files.sources import FolderSource
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_loader import parse
 from reconciler.git.repository import GitSource, Objects, Repository
 from reconciler.kinds.batch_export.query import QueryText
 from reconciler.render.ci_reports import diagnostics_as_github
@@ -253,7 +253,7 @@ def alias_bomb(merged: str) -> str:
 def test_security_13_yaml_bombs_are_bounded(
     text: str, code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    limit(monkeypatch, "reconciler.files.yaml.construct", MAX_NODES=20_000)
+    limit(monkeypatch, "reconciler.files.yaml_construct", MAX_NODES=20_000)
     diagnostic = checked(tmp_path, {"a.yaml": text})[code]
     assert diagnostic.at is not None
     assert diagnostic.at.file == "a.yaml"

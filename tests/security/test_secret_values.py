@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.model.settings import SecretSettings
 from reconciler.model.values import SecretRef
-from reconciler.providers.flaws import flaw_of
+from reconciler.providers.provider import flaw_of
 from reconciler.service.http import SecretResolver
 from tests.security.test_references import HTTP, assert_refused, run, service, workspace
 from tests.support.cli import reconciler

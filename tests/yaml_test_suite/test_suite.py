@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Level
-from reconciler.files.yaml.document import Document
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_document import Document
+from reconciler.files.yaml_loader import parse
 from tests.support.diagnostics import assert_sound
 
 README = Path(__file__).parent / "README.md"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 
-from reconciler.kinds.batch_export.destinations import DESTINATION
+from reconciler.kinds.batch_export import DESTINATION
 from reconciler.kinds.batch_export.query import code_of, hides_code
 from reconciler.kinds.behaviour import Outcome, RuleContext, Rules
 from reconciler.model.kind import Action, Dialect

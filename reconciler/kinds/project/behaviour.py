@@ -7,8 +7,14 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import TypeAlias
 
-from reconciler.kinds.accepted import NOT_ACCEPTED
-from reconciler.kinds.behaviour import Behaviour, Objection, Outcome, RuleContext, Rules
+from reconciler.kinds.behaviour import (
+    NOT_ACCEPTED,
+    Behaviour,
+    Objection,
+    Outcome,
+    RuleContext,
+    Rules,
+)
 from reconciler.model.kind import SINCE_2026, Action, Dialect
 from reconciler.model.live import Operation, Repeat
 from reconciler.model.plan import Effect, Severity

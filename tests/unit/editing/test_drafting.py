@@ -12,7 +12,7 @@ from reconciler.commands.import_drafts import Drafting
 from reconciler.commands.session import load
 from reconciler.commands.workspace import Workspace
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_loader import parse
 from reconciler.model.live import Live
 from reconciler.model.resource import ParentRef
 from reconciler.model.values import Address, value_at

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.editing.editing import Edit, NotEditable, edited, reason_against
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_loader import parse
 from reconciler.model.values import MISSING, Path, mapped_leaves, value_at
 from tests.support.limits import LONG
 

@@ -7,7 +7,7 @@ import pytest
 from reconciler.commands.mv import renamed
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import ReconcilerError
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_loader import parse
 from reconciler.model.values import Address
 
 WEB = Address("project", "web")

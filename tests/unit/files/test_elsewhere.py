@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.files import elsewhere
-from reconciler.files.elsewhere import declared_in_others
+from reconciler.files import resource_files
+from reconciler.files.resource_files import declared_in_others
 from reconciler.git.repository import Repository
 from reconciler.model.resource import Desired
 from reconciler.model.values import Address
@@ -105,7 +105,7 @@ def test_a_link_to_a_file_of_the_repository_is_read(tmp_path: Path) -> None:
 def test_more_entries_than_are_looked_at_may_declare_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(elsewhere, "MAX_ENTRIES", 4)
+    monkeypatch.setattr(resource_files, "MAX_ENTRIES", 4)
     assert reasons(tmp_path) == []
     (tmp_path / "v/b.txt").touch()
     (reason,) = reasons(tmp_path)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import BadUsage
 from reconciler.files.loading import LoadOptions, load, load_all
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_loader import parse
 from reconciler.model.values import Address, SecretRef, SecretValue
 from tests.support.cli import write
 

@@ -13,10 +13,10 @@ from reconciler.commands import plan as plans
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.workspace import Runtime, Workspace, in_each
 from reconciler.diagnostics import DiagnosticCollector
+from reconciler.files import yaml_loader
 from reconciler.files.loading import load
-from reconciler.files.yaml import loader
-from reconciler.files.yaml.document import Document
-from reconciler.files.yaml.loader import ParsedFiles, parse
+from reconciler.files.yaml_document import Document
+from reconciler.files.yaml_loader import ParsedFiles, parse
 from tests.support.cli import write
 from tests.support.git import Git
 
@@ -42,7 +42,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         count[file] += 1
         return parse(raw, file, problems)
 
-    monkeypatch.setattr(loader, "parse", counted)
+    monkeypatch.setattr(yaml_loader, "parse", counted)
     return count
 
 

@@ -11,7 +11,7 @@ import pytest
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.files.loading import Loaded, load, load_all, load_at
 from reconciler.files.sources import FolderSource
-from reconciler.files.yaml.loader import ParsedFiles
+from reconciler.files.yaml_loader import ParsedFiles
 from reconciler.model.settings import Readable
 from reconciler.model.values import Address
 from tests.support.cli import reconciler, write

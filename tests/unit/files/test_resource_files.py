@@ -12,7 +12,7 @@ from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level
 from reconciler.files.loading import LoadOptions, load, load_all, load_at
 from reconciler.files.resource_files import fits_path
 from reconciler.files.sources import FolderSource
-from reconciler.files.yaml.loader import ParsedFiles
+from reconciler.files.yaml_loader import ParsedFiles
 from reconciler.git.repository import GitSource, Objects, Repository
 from reconciler.model.settings import Readable
 from tests.support.cli import reconciler, write

@@ -12,7 +12,7 @@ import yaml
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.files.loading import load, load_all, load_at
 from reconciler.files.sources import FolderSource
-from reconciler.files.yaml.loader import ParsedFiles
+from reconciler.files.yaml_loader import ParsedFiles
 from reconciler.model.schemas import schema, schema_names
 from reconciler.model.settings import Readable
 from reconciler.model.values import Path as Place

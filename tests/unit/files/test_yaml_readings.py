@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector
-from reconciler.files.yaml.construct import AMBIGUOUS
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_construct import AMBIGUOUS
+from reconciler.files.yaml_loader import parse
 from reconciler.model.values import JSON
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.editing.yaml_text import escaped, reads_back, yaml_text
-from reconciler.files.yaml.loader import parse
+from reconciler.files.yaml_loader import parse
 from reconciler.model.values import SecretRef
 
 

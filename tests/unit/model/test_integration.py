@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.kinds.batch_export.destinations import integration_of
+from reconciler.kinds.batch_export import integration_of
 from reconciler.model.kind import IntegrationField, Integrations
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.kinds import behaviour_of
-from reconciler.kinds.batch_export.destinations import DESTINATION
+from reconciler.kinds.batch_export import DESTINATION
 from reconciler.model.kind import Action, Dialect, Field
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, Plan

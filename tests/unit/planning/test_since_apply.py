@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.files.workspace_file import Workspace, policy_of
-from reconciler.files.yaml.document import Document
+from reconciler.files.yaml_document import Document
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Lifecycle

@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from reconciler.files.schema.annotations import Carriers, annotated
-from reconciler.files.schema.validation import CheckContext
-from reconciler.files.yaml.document import Unknown
+from reconciler.files.validation import Carriers, CheckContext, annotated
+from reconciler.files.yaml_document import Unknown
 from reconciler.model.kind import IntegrationField, Kind
 from reconciler.model.schemas import EARLIEST, LATEST, known_schema, moment, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at

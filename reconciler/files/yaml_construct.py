@@ -22,7 +22,7 @@ from yaml.events import (
 )
 
 from reconciler.diagnostics import Details, DiagnosticCollector, Mark
-from reconciler.files.yaml.document import (
+from reconciler.files.yaml_document import (
     LONG,
     MERGE_TAG,
     NOT_ALWAYS_TEXT,

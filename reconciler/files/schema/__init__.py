@@ -1,1 +1,0 @@
-"""Check values by JSON Schema."""

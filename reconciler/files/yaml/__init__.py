@@ -1,1 +1,0 @@
-"""Parse strict YAML to values, with the place of every part."""
