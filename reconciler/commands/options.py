@@ -12,7 +12,7 @@ import click
 from msgspec.structs import asdict
 
 from reconciler.commands import completion
-from reconciler.commands.command import OUTPUT, GroupedOption, current, option
+from reconciler.commands.command import OUTPUT, current, option
 from reconciler.commands.process import is_interactive, write_note
 from reconciler.commands.workspace import WorkspaceFiles
 from reconciler.errors import BadUsage
@@ -186,43 +186,17 @@ rate_option = _workspace(
 )
 
 
-class _Formats(click.Choice):  # type: ignore[type-arg]  # not generic before click 8.4
-    """The formats of a result, imported only if another than the default is given or listed."""
-
-    def __init__(self, result: str) -> None:
-        self.result = result
-        self.case_sensitive = True
-
-    @property
-    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
-        return formats_of(self.result)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return DEFAULT if value == DEFAULT else super().convert(value, param, ctx)
-
-
-class _FormatOption(GroupedOption):
-    """An option whose help lists the formats."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return its names, and the formats."""
-        if isinstance(self.type, _Formats):
-            self.help = f"Output format: {', '.join(self.type.choices)}."
-        return super().get_help_record(ctx)
-
-
 def format_option(result: str) -> Callable[[_Function], _Function]:
     """Add --format of a result."""
-    return click.option(
+    formats = formats_of(result)
+    return output_option(
         "--format",
         "output_format",
-        cls=_FormatOption,
-        group=OUTPUT,
-        type=_Formats(result),
+        type=click.Choice(formats),
         default=DEFAULT,
         show_default=True,
         metavar="FORMAT",
-        help="Output format.",
+        help=f"Output format: {', '.join(formats)}.",
     )
 
 

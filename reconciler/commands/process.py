@@ -22,6 +22,12 @@ from reconciler.model.text import printable, safe_output
 if TYPE_CHECKING:
     from reconciler.service.pace import Stop
 
+_T = TypeVar("_T")
+_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+_CLEAN_UP_SECONDS = 2.0
+"""Time to close connections and remove temporary files after a signal."""
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
@@ -134,15 +140,6 @@ class ByteOutput:
 def _write(text: str, *, err: bool = False) -> None:
     """Write to a stream: the one place of the program that does."""
     click.echo(safe_output(text), nl=False, err=err, color=True)
-
-
-_T = TypeVar("_T")
-
-_SIGNALS = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-)
-_CLEAN_UP_SECONDS = 2.0
-"""Time to close connections and remove temporary files after a signal."""
 
 
 def interrupt_on_signals() -> None:

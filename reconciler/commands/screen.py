@@ -11,13 +11,23 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.commands.command import current
 from reconciler.commands.options import options_again
-from reconciler.commands.process import run, write_calls, write_message, write_note, write_result
+from reconciler.commands.process import (
+    run,
+    stop_on_signals,
+    write_calls,
+    write_message,
+    write_note,
+    write_plan,
+    write_report,
+    write_result,
+)
 from reconciler.commands.workspace import Reported, Workspace
-from reconciler.diagnostics import Diagnostic, Level, OfEnvironment
+from reconciler.diagnostics import Diagnostic, OfEnvironment
 from reconciler.errors import ExitCode, ReconcilerError
 from reconciler.model.text import estimate_as_text, printable, safe_output
 from reconciler.render import writer_of
@@ -28,23 +38,35 @@ if TYPE_CHECKING:
     from reconciler.commands.apply.changes import Applied
     from reconciler.commands.plan import PlanResult
     from reconciler.model.decoding import LoggedRun
+    from reconciler.model.event import Event, Report
     from reconciler.model.plan import Plan
     from reconciler.planning.approval import Approval
     from reconciler.render.progress import Progress
-    from reconciler.service.pace import Estimate
 
 _T = TypeVar("_T")
 _TICK = 0.5
 """Seconds between looks at the progress."""
+_WORST_FIRST = (
+    ExitCode.INTERRUPTED,
+    ExitCode.ERROR,
+    ExitCode.USAGE,
+    ExitCode.PARTLY_APPLIED,
+    ExitCode.STALE,
+    ExitCode.REFUSED,
+    ExitCode.CHANGES,
+    ExitCode.FINE,
+)
+SUMMARY_LIMIT = 1_024 * 1_024
+"""Bytes of the summary of a step. GitHub discards a longer one."""
+_SMALLEST = 4_096
+"""Bytes that are left for another summary."""
 
 
 def cost_of(result: PlanResult) -> str:
-    """Return what applying a plan takes, "" for one that is empty."""
-    return "" if result.plan.empty else calls_and_time(result.estimate)
-
-
-def calls_and_time(estimate: Estimate) -> str:
-    """Return the number of some calls, and how long they take."""
+    """Return the number of calls that applying a plan takes, and how long; "" if it is empty."""
+    if result.plan.empty:
+        return ""
+    estimate = result.estimate
     return estimate_as_text(
         estimate.calls,
         estimate.seconds,
@@ -153,6 +175,82 @@ async def read_line(stream: TextIO) -> str:
     return text
 
 
+class Terminal(Struct, frozen=True):
+    """Shows the plan and the report, and asks. With `is_json`, stdout has only events."""
+
+    progress: Progress
+    how: RenderOptions
+    is_json: bool = False
+
+    def show(self, result: PlanResult) -> None:
+        """Show a plan, and what applying it takes."""
+        from reconciler.render.plan_text import plan_as_text
+
+        self.progress.clear()
+        print_warnings(result.diagnostics)
+        cost = cost_of(result)
+        if not self.is_json:
+            write_plan(plan_as_text(result.plan, replace(self.how, cost=cost)))
+        elif cost:
+            write_note(f"{cost}\n")
+
+    async def approve(self, plan: Plan) -> bool:
+        """Ask for approval."""
+        from reconciler.planning.approval import approval_of
+
+        self.progress.clear()
+        write_message("\n")
+        return await approved(approval_of(plan))
+
+    def report(self, report: Report) -> None:
+        """Show how the changes ended."""
+        from reconciler.render.progress import report_as_text
+
+        self.progress.clear()
+        if not self.is_json:
+            write_report(report_as_text(report))
+
+
+def run_stoppable(
+    work: Callable[[Workspace], Awaitable[_T]], workspace: Workspace, listener: Progress
+) -> _T:
+    """Run a use case and show its progress. When a run starts, signals begin to request a stop."""
+    from reconciler.model.event import BackfillsPlanned, Planned
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Planned | BackfillsPlanned):
+            stop_on_signals(workspace.runtime.stop)
+        listener(event)
+
+    runtime = replace(workspace.runtime, listen=listen)
+    return run(shown(work(replace(workspace, runtime=runtime)), listener))
+
+
+def finish(applied: Applied) -> int:
+    """Print what remains after the report, and return the exit code."""
+    from reconciler.render.plan_text import unverified_as_text
+
+    verification = applied.verification
+    if verification.is_empty:
+        write_note("Verified: the plan is empty.\n")
+    write_calls(applied.calls)
+    write_message(unverified_as_text(verification.left, passed=verification.passed is True))
+    if verification.error is not None:
+        error = verification.error
+        _print_error(f"applied, but not verified: {error.message}", error)
+    if applied.record_problem is not None:
+        _print_error(applied.record_problem.message, applied.record_problem)
+    for problem in applied.problems:
+        write_message(f"warning: {problem}\n")
+    return applied.ended.exit_code
+
+
+def _print_error(message: str, error: ReconcilerError) -> None:
+    from reconciler.render.progress import error_as_text
+
+    write_message(error_as_text(ReconcilerError(message, hint=error.hint)))
+
+
 def report_each(
     work: Callable[[Workspace], Awaitable[Reported[_T]]],
     workspace: Workspace,
@@ -189,18 +287,6 @@ def report_each(
         write_message(f"{text}  in {printable(', '.join(environments))}\n")
     write_calls(sum(item.calls or 0 for item in results))
     return worst_of(item.exit_code for item in items)
-
-
-_WORST_FIRST = (
-    ExitCode.INTERRUPTED,
-    ExitCode.ERROR,
-    ExitCode.USAGE,
-    ExitCode.PARTLY_APPLIED,
-    ExitCode.STALE,
-    ExitCode.REFUSED,
-    ExitCode.CHANGES,
-    ExitCode.FINE,
-)
 
 
 def style_of(stream: TextIO) -> Style:
@@ -271,28 +357,9 @@ def exit_code_of_plan(plan: Plan, *, detailed: bool) -> ExitCode:
     return ExitCode.CHANGES if detailed and not plan.empty else ExitCode.FINE
 
 
-def exit_code_of_apply(applied: Applied) -> ExitCode:
-    """Return the code of a run, of the plan that verified it, and of its mark."""
-    code = applied.ended.exit_code
-    incomplete = applied.record_problem is not None
-    return ExitCode.PARTLY_APPLIED if incomplete and code is ExitCode.FINE else code
-
-
-def exit_code_of_diagnostics(diagnostics: Iterable[Diagnostic]) -> ExitCode:
-    """Return ERROR if any of them is an error."""
-    is_failed = any(diagnostic.level is Level.ERROR for diagnostic in diagnostics)
-    return ExitCode.ERROR if is_failed else ExitCode.FINE
-
-
 def exit_code_of_run(run: LoggedRun) -> int:
     """Return the code of a run of an audit log, PARTLY_APPLIED if its log has no end."""
     return ExitCode.PARTLY_APPLIED if run.exit_code is None else run.exit_code
-
-
-SUMMARY_LIMIT = 1_024 * 1_024
-"""Bytes of the summary of a step. GitHub discards a longer one."""
-_SMALLEST = 4_096
-"""Bytes that are left for another summary."""
 
 
 def write_runner_files(plan: Plan, options: RenderOptions, *, saved: Path | None = None) -> None:

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from reconciler.commands.command import command
 from reconciler.commands.options import files_of, format_option, workspace_options
 from reconciler.commands.process import is_interactive, write_result
-from reconciler.commands.screen import exit_code_of_diagnostics, render_options
+from reconciler.commands.screen import render_options
 from reconciler.commands.workspace import WorkspaceFiles
-from reconciler.diagnostics import Diagnostic, InvalidConfiguration
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level
+from reconciler.errors import ExitCode
 from reconciler.render import writer_of
 
 
@@ -37,7 +38,8 @@ def validate_command(output_format: str, **options: Any) -> int:
     diagnostics = validate(files, os.environ, interactive=is_interactive())
     write = writer_of(output_format, "diagnostics")
     write_result(write(diagnostics, render_options(files.folder)))
-    return exit_code_of_diagnostics(diagnostics)
+    is_failed = any(diagnostic.level is Level.ERROR for diagnostic in diagnostics)
+    return ExitCode.ERROR if is_failed else ExitCode.FINE
 
 
 def validate(

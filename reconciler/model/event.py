@@ -206,6 +206,8 @@ class Ended(Public, frozen=True):
     report: Report
     verified: bool | None = None
     """Whether the plan after the run changes nothing that it changed, null if not requested."""
+    unrecorded: str | None = None
+    """Why the inventory was not written, null if it was, or was not to be."""
 
     @derived
     def done(self) -> Count:
@@ -239,11 +241,12 @@ class Ended(Public, frozen=True):
 
     @derived
     def exit_code(self) -> EndCode:
-        """0: everything was done. 3: something failed, was skipped, or could not be verified.
+        """0: everything was done. 3: something failed, was skipped, not verified or not recorded.
 
         130: interrupted.
         """
-        is_well = self.report.complete and self.verified is not False
+        is_sound = self.verified is not False and self.unrecorded is None
+        is_well = self.report.complete and is_sound
         return _end_code(interrupted=self.report.interrupted, is_well=is_well)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ from tests.conftest import ROOT, StartService
 from tests.support.cli import reconciler, write
 from tests.support.devices import NEEDS_FULL_DISK
 from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
 
 FILES = {
     "reconciler.yaml": "version: 1\n",
@@ -99,6 +101,21 @@ def test_i10_an_error_of_the_api_has_the_code_of_the_command(
     with pytest.raises(ServiceError) as raised:
         asyncio.run(reset_token(given, "id:1", approve=yes))
     assert raised.value.exit_code == code
+
+
+def test_an_inventory_that_cannot_be_written_has_the_code_of_the_log(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    """What the log says of the end of a run is what the process says."""
+    git = Git.init(write(tmp_path / "w", FILES))
+    git.commit()
+    (git.folder / ".git/refs/reconciler").write_text("in the way")
+    log, auto = tmp_path / "log.jsonl", "--auto-approve"
+    ran = reconciler("apply", auto, "-C", git.folder, "--log-file", log, environ=emulator.environ())
+    ended = json.loads(log.read_text(encoding="utf-8").splitlines()[-1])
+    assert (ran.code, ended["exit_code"], ended["verified"]) == (3, 3, True), ran.err
+    assert f"error: {ended['unrecorded']}" in ran.err
+    assert reconciler("show", log).code == 3
 
 
 @NEEDS_FULL_DISK

@@ -18,7 +18,7 @@ from reconciler.commands.drift import Drift, drift
 from reconciler.commands.drift_write import pull
 from reconciler.commands.plan import PlanResult, plan
 from reconciler.commands.promote import promote
-from reconciler.commands.screen import exit_code_of_apply, exit_code_of_plan
+from reconciler.commands.screen import exit_code_of_plan
 from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
@@ -133,7 +133,7 @@ class Clone:
             for end in report.done
             if end.live_id and end.change.action in (Action.CREATE, Action.REPLACE)
         }
-        return _of(applied.plan, exit_code_of_apply(applied), text=text, created=created)
+        return _of(applied.plan, applied.ended.exit_code, text=text, created=created)
 
     async def drift(self) -> Ended:
         options = self.options(plain=True)

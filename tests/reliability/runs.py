@@ -11,7 +11,6 @@ from typing import Any
 
 from reconciler.commands.apply.changes import apply
 from reconciler.commands.plan import plan
-from reconciler.commands.screen import exit_code_of_apply
 from reconciler.commands.sending import Outputs
 from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.errors import ReconcilerError
@@ -101,7 +100,7 @@ class Applier:
         message = [str(change.address) for change in left.effective] if left is not None else []
         message += [str(error)] if error is not None else []
         return Ran(
-            exit_code_of_apply(applied),
+            applied.ended.exit_code,
             loop.time() - started,
             applied.ended.report,
             "; ".join(message),

@@ -46,6 +46,9 @@ _PAUSES = (1.0, 2.0, 4.0)
 """Seconds before a list that may be behind the writes of the run is read again."""
 _LATE = 10.0
 """Seconds before a plan after a create without a clear answer, which may take effect late."""
+_MOST_LISTED = 20
+_NEW_PLAN = "make a new plan and have it reviewed"
+_AS = ", as when the plan was made"
 
 
 Again: TypeAlias = Callable[[], Awaitable[Plan]]
@@ -282,11 +285,12 @@ class _Run(Struct, frozen=True):
             verification = await self.verification(planned, report)
             if isinstance(verification.error, Interrupted):
                 report = replace(report, interrupted=True)
-            ended = Ended(report, verification.passed)
-            bus(ended)
+            left = verification.left
+            recorded, problem = _recorded(session, planned, (report, left), push=push)
+            bus(ended := Ended(report, verification.passed, problem.message if problem else None))
             calls = self.transport.calls
-            applied = Applied(plan, ended, verification, calls, problems=bus.problems)
-            return masked_in(_recorded(applied, session, planned, push=push), session.mask)
+            applied = Applied(plan, ended, verification, calls, recorded, problem, bus.problems)
+            return masked_in(applied, session.mask)
 
     async def verification(self, planned: SavedPlan, report: Report) -> Verification:
         """Plan again after a complete run. After another one, look for duplicates of its creates.
@@ -328,24 +332,27 @@ def _resolve_sent(session: Session, plan: Plan) -> None:
                     session.secrets.resolve(note.ref)
 
 
-def _recorded(applied: Applied, session: Session, planned: SavedPlan, *, push: bool) -> Applied:
-    """Write what was applied. In a job it is written only if it is pushed."""
+def _recorded(
+    session: Session,
+    planned: SavedPlan,
+    ended: tuple[Report, Plan | None],
+    *,
+    push: bool,
+) -> tuple[str | None, GitUnavailable | None]:
+    """Write what was applied. Return its reference, or why it was not written.
+
+    In a job it is written only if it is pushed.
+    """
     history, inventory = session.history, planned.inventory
     if inventory is None or history is None or history.head is None:
-        return applied
+        return None, None
     if is_job(session.runtime.environ) and not push:
-        return applied
-    ended = applied.ended.report, applied.verification.left
+        return None, None
     try:
-        history.record(applied.plan, ended, inventory, push=push)
+        history.record(planned.plan, ended, inventory, push=push)
     except GitUnavailable as error:
-        return replace(applied, record_problem=error)
-    return replace(applied, recorded=history.ref)
-
-
-_MOST_LISTED = 20
-_NEW_PLAN = "make a new plan and have it reviewed"
-_AS = ", as when the plan was made"
+        return None, error
+    return history.ref, None
 
 
 class SavedPlan(Struct, frozen=True):

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reconciler.commands.apply import run_stoppable
 from reconciler.commands.command import OUTPUT, command, option
 from reconciler.commands.options import (
     auto_approve_option,
@@ -27,7 +26,7 @@ from reconciler.commands.process import (
     write_report,
     write_result,
 )
-from reconciler.commands.screen import render_options
+from reconciler.commands.screen import render_options, run_stoppable
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import several
 from reconciler.model.times import duration_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reconciler.commands.apply import Terminal, finish, run_stoppable
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
     all_of,
@@ -18,7 +17,7 @@ from reconciler.commands.options import (
     workspace_of,
 )
 from reconciler.commands.process import ByteOutput, is_interactive, write_note, write_report
-from reconciler.commands.screen import render_options
+from reconciler.commands.screen import Terminal, finish, render_options, run_stoppable
 from reconciler.errors import BadUsage
 from reconciler.model.text import listed
 
