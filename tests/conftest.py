@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -62,38 +63,42 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 
 
 StartService = Callable[..., RunningEmulator]
-
-
-@pytest.fixture(scope="module")
-def service_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartService]:
-    """Return a function of a seed and options: it starts a service once, and resets it."""
-    running: dict[str, RunningEmulator] = {}
-    with ExitStack() as stack:
-
-        def start(seed: Mapping[str, Any] | None = None, *options: str) -> RunningEmulator:
-            text = json.dumps(seed)
-            key = f"{text} {options}"
-            if key in running:
-                running[key].reset()
-                return running[key]
-            file = None
-            if seed is not None:
-                file = tmp_path_factory.mktemp("seed") / "seed.json"
-                file.write_text(text, encoding="utf-8")
-            running[key] = stack.enter_context(start_emulator(seed=file, extra=options))
-            return running[key]
-
-        yield start
+_MOST_SERVICES = 10
+"""The most services that run for the tests of a worker. Each has about 40 MB."""
 
 
 @pytest.fixture(scope="session")
-def shared_emulator() -> Iterator[RunningEmulator]:
-    with start_emulator() as running:
-        yield running
+def service_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartService]:
+    """Return a function of a seed and options: it starts a service once, and resets it.
+
+    The services that were used last keep running, because a start takes longer than most tests.
+    """
+    running: OrderedDict[str, tuple[ExitStack, RunningEmulator]] = OrderedDict()
+
+    def start(seed: Mapping[str, Any] | None = None, *options: str) -> RunningEmulator:
+        text = json.dumps(seed)
+        key = f"{text} {options}"
+        if key in running:
+            running.move_to_end(key)
+            running[key][1].reset()
+            return running[key][1]
+        if len(running) == _MOST_SERVICES:
+            running.popitem(last=False)[1][0].close()
+        file = None
+        if seed is not None:
+            file = tmp_path_factory.mktemp("seed") / "seed.json"
+            file.write_text(text, encoding="utf-8")
+        stack = ExitStack()
+        service = stack.enter_context(start_emulator(seed=file, extra=options))
+        running[key] = (stack, service)
+        return service
+
+    yield start
+    for stack, _ in running.values():
+        stack.close()
 
 
 @pytest.fixture
-def emulator(shared_emulator: RunningEmulator) -> RunningEmulator:
-    """Return the shared service as it is when new."""
-    shared_emulator.reset()
-    return shared_emulator
+def emulator(service_of: StartService) -> RunningEmulator:
+    """Return the service without a seed, as it is when new."""
+    return service_of()
