@@ -14,14 +14,7 @@ from reconciler.model.schemas import MergedObject
 from reconciler.model.values import MISSING, SecretRef
 from reconciler.planning.compare import compared, difference, is_equal, is_identical
 from reconciler.planning.inventory import Declared
-from tests.support.worlds import (
-    BY_NAME,
-    export,
-    live_export,
-    s3,
-    with_secrets,
-    worlds,
-)
+from tests.support.worlds import BY_NAME, export, live_export, s3, with_secrets, worlds
 
 EXPORT = BY_NAME["batch_export"]
 MERGED = Field("settings", MergedObject(depth=2))

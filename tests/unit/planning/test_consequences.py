@@ -10,7 +10,7 @@ from reconciler.kinds import behaviour_of
 from reconciler.kinds.batch_export import DESTINATION
 from reconciler.model.kind import Action, Dialect, Field
 from reconciler.model.live import LiveObject
-from reconciler.model.plan import Change, Plan
+from reconciler.model.plan import Plan
 from reconciler.model.resource import Resource, State
 from reconciler.model.schemas import Boolean, Integer
 from reconciler.model.settings import Policy
@@ -52,11 +52,6 @@ def run(status: str = "Completed", rows: int | None = 1, **more: Any) -> dict[st
         "created_at": "2026-05-31T00:00:00Z",
         **more,
     }
-
-
-def change_of(plan: Plan) -> Change:
-    (change,) = plan.effective
-    return change
 
 
 def rules(plan: Plan) -> dict[str, str]:
@@ -133,12 +128,6 @@ def test_every_place_is_a_field_and_every_summary_has_fields_of_its_type() -> No
 )  # fmt: skip
 def test_a_destination_is_described_in_one_line(destination: Any, summary: str) -> None:
     assert DESTINATION.summary(destination) == summary
-
-
-def test_experience_6_a_deletion_of_a_project_has_one_consequence() -> None:
-    live = live_project(access_control=True, anonymize_ips=True, surveys_opt_in=True)
-    gone = Resource(WEB.address, WEB.spec, state=State.ABSENT)
-    assert rules(planned(desired_of(gone), live_of(live))).keys() == {"project-data-lost"}
 
 
 @pytest.mark.parametrize(

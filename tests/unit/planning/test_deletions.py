@@ -6,10 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.commands.plan import calls_of
-from reconciler.model.kind import Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
+from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.settings import PlanOptions, Policy, Selection
 from reconciler.model.values import Address
 from reconciler.planning.approval import differences
@@ -31,8 +30,6 @@ DELETABLE = frozenset({"project"})
 NEVER = Policy(deletable=DELETABLE)
 GIT = replace(NEVER, prune=True)
 TRUE = replace(NEVER, prune=True)
-ONLY_PROJECTS = replace(NEVER, prune=True)
-PROTECTED = Lifecycle(protect=True)
 WAYS = [(GIT, ()), (TRUE, ()), (NEVER, (ABSENT,)), (GIT, (ABSENT,))]
 """The ways to delete the project, each by its policy and what the files declare."""
 NAMES = ["prune-git", "prune-true", "absent", "absent-and-prune-git"]
@@ -80,82 +77,6 @@ def test_plan_d1_an_unmanaged_object_keeps_a_project_that_is_pruned(
     assert rules(plan) == []
     lost = plan.effective[-1].consequences[0].message
     assert all(f"'{name}'" in lost for name in names)
-
-
-def test_a_project_is_deleted_with_what_was_removed_with_it() -> None:
-    plan = plan_of(GIT, (), desired_of(WEB, OLD, in_old("a"), in_old("b")), "A", "B")
-    assert rules(plan) == []
-    assert [str(change.address) for change in plan.effective] == [
-        "batch_export.a",
-        "batch_export.b",
-        "project.old",
-    ]
-    assert [str(change.address) for change in plan.sending] == ["project.old"]
-
-
-@pytest.mark.parametrize(
-    ("policy", "selection"),
-    [
-        (GIT, {"targets": ("project.old",)}),
-        (GIT, {"excludes": ("batch_export.a",)}),
-        (GIT, {"kinds": ("project",)}),
-    ],
-    ids=["target", "exclude", "kind"],
-)
-def test_a_project_is_not_deleted_without_the_deletions_in_it(
-    policy: Policy, selection: dict[str, tuple[str, ...]]
-) -> None:
-    base = desired_of(WEB, OLD, in_old("a"))
-    expected = ["not-selected"]
-    assert rules(plan_of(policy, (), base, "A", **selection)) == expected
-    absent = in_old("a", state=State.ABSENT)
-    assert rules(plan_of(policy, (ABSENT, absent), base, "A", **selection)) == expected
-
-
-@pytest.mark.parametrize("pruned", [OLD, ABSENT], ids=["removed", "absent"])
-@pytest.mark.parametrize("parent", [ParentRef(id="2"), ParentRef(name="Old")], ids=["id", "name"])
-@pytest.mark.parametrize("fate", ["create", "move", "replace"])
-def test_a_project_is_not_deleted_with_what_the_plan_puts_into_it(
-    fate: str, parent: ParentRef, pruned: Resource
-) -> None:
-    """An export that is created in it, moved into it, or replaced inside of it."""
-    wanted = replace(export("lake", model="events"), parent=parent)
-    live = {
-        "create": live_old(),
-        "move": live_of(*live_old().of("project"), live_export()),
-        "replace": live_of(
-            *live_old().of("project"),
-            live_export(parent=2, model="persons"),
-            dialect=Dialect.V2026,
-        ),
-    }[fate]
-    base = desired_of(WEB, OLD, export("lake", parent="web" if fate == "move" else "old"))
-    declared = (wanted, *([ABSENT] if pruned is ABSENT else []))
-    plan = plan_of(GIT, declared, base, live=live)
-    assert plan.effective[0].action.value in ("create", "replace")
-    assert "declared-inside" in rules(plan)
-
-
-@pytest.mark.parametrize("policy", [TRUE, replace(NEVER, prune=True)])
-def test_plan_d2_prune_never_deletes_an_unmanaged_project(policy: Policy) -> None:
-    live = live_of(live_project(), live_project(2, "Theirs"), live_export(parent=2))
-    plan = planned(desired_of(WEB), live, policy)
-    assert (plan.empty, plan.refusals) == (True, ())
-    assert {item.name for item in plan.unmanaged} == {"Theirs", "Lake"}
-
-
-@pytest.mark.parametrize("policy", [GIT, TRUE])
-@pytest.mark.parametrize("declared", [True, False])
-def test_plan_d7_an_environment_without_a_resource_deletes_nothing(
-    policy: Policy, *, declared: bool
-) -> None:
-    base = desired_of(WEB, export())
-    last = (export(state=State.ABSENT, parent=None),) if declared else ()
-    plan = planned(desired_of(*last), live_of(live_project(), live_export()), policy, base=base)
-    assert not plan.empty
-    assert rules(plan) == ([] if declared else ["nothing-declared"])
-    if not declared:
-        assert "state: absent" in (plan.refusals[0].allow or "")
 
 
 def test_deletions_by_their_project_cost_no_calls() -> None:

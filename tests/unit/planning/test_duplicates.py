@@ -128,8 +128,7 @@ def test_plan_i1_places(wanted: dict[str, Any], live: dict[str, Any], *, is_doub
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
-    [("it's", '["it\'s"]'), ("a\tb", '["a\\tb"]'), ("${env:X}", "['$${env:X}']")],
+    ("name", "shown"), [("it's", '["it\'s"]'), ("a\tb", '["a\\tb"]'), ("${env:X}", "['$${env:X}']")]
 )
 def test_the_way_on_is_a_yaml_scalar_that_means_the_name(name: str, shown: str) -> None:
     live = live_of(live_project(), live_export("e9", name))
@@ -252,22 +251,6 @@ def test_an_update_to_the_place_of_a_twin_is_noted(ignore: tuple[str, ...]) -> N
 # Permuted names
 
 
-def swapped(key: str, name: str, **more: Any) -> Resource:
-    place = s3(prefix=f"{key}/")
-    return export(key, name=name, destination=place, **more)
-
-
-def test_model_g2_a_former_name_at_the_base_permutes_nothing() -> None:
-    """The base declares A twice: by the name of b, and by a former name of a that is free now."""
-    former = swapped("a", "New", lifecycle=Lifecycle(renamed_from=("A",)))
-    base = desired_of(WEB, former, swapped("b", "A"))
-    live = live_of(live_project(), live_export("e1", "A", destination=s3(prefix="b/")))
-    resources = [former, swapped("b", "A", interval="day")]
-    plan = planned(desired_of(WEB, *resources), live, base=base)
-    assert not refused(plan, "permuted-names")
-    assert [change.action.value for change in plan.effective] == ["create", "update"]
-
-
 # Names that differ in case
 
 
@@ -282,17 +265,6 @@ def test_plan_i5_project_names_that_differ_only_in_case(
     assert bool(refused(plan, "name-taken")) is is_refused
     allowed = planned(desired_of(project(name="web")), live, Policy(attempt=("name-taken",)))
     assert not refused(allowed, "name-taken")
-
-
-def test_plan_i5_a_name_that_the_plan_frees_is_free() -> None:
-    live = live_of(live_project(1), dialect=Dialect.V2026)
-    renamed = project("old", name="Lab")
-    former = replace(renamed, lifecycle=Lifecycle(renamed_from=("Web",)))
-    plan = planned(desired_of(former, project("new", name="web")), live)
-    assert [change.id for change in plan.effective] == ["project.old:update", "project.new:create"]
-    assert not refused(plan, "name-taken")
-    own = replace(project(name="WEB"), pinned_id="1")
-    assert not refused(planned(desired_of(own), live), "name-taken")
 
 
 @pytest.mark.parametrize(
@@ -314,27 +286,6 @@ def test_model_f6_two_creates_whose_names_differ_only_in_case(
     assert not refused(
         planned(both, live_of(dialect=dialect), Policy(attempt=("name-taken",))), "name-taken"
     )
-
-
-@pytest.mark.parametrize("key", ["a", "z"])
-def test_model_f6_a_project_is_renamed_to_the_name_of_one_to_create(key: str) -> None:
-    """Either the rename or the create comes first: the other one is refused."""
-    live = live_of(live_project(1, "Web"), dialect=Dialect.V2026)
-    renamed = replace(project(key, name="NEW"), lifecycle=Lifecycle(renamed_from=("Web",)))
-    plan = planned(desired_of(renamed, project("m", name="new")), live)
-    assert {change.id for change in plan.effective} == {f"project.{key}:update", "project.m:create"}
-    assert refused(plan, "name-taken")
-
-
-def test_model_f6_a_name_that_a_deletion_frees_can_be_taken_once() -> None:
-    live = live_of(live_project(1, "Web"), dialect=Dialect.V2026)
-    gone = replace(project("gone", name="Web"), state=State.ABSENT)
-    plan = planned(desired_of(gone, project("new", name="WEB")), live)
-    order = [change.id for change in plan.effective]
-    assert order == ["project.gone:delete", "project.new:create"]
-    assert not refused(plan, "name-taken")
-    twice = planned(desired_of(gone, project("new", name="WEB"), project("too", name="web")), live)
-    assert [str(item.addresses[0]) for item in refused(twice, "name-taken")] == ["project.too"]
 
 
 # Objects of another tool

@@ -42,14 +42,8 @@ def look_alikes(plan: Plan) -> dict[str, str]:
     ("live", "alike"),
     [
         (live_export("e9", "Hand-made", **OTHER_DATA), None),
-        (
-            live_export("e9", parent=2, **OTHER_PLACE),
-            "'Lake' in project 'Lab' (id e9, same name)",
-        ),
-        (
-            live_export("e9", "LAKE", **OTHER_PLACE),
-            "'LAKE' (id e9, same name)",
-        ),
+        (live_export("e9", parent=2, **OTHER_PLACE), "'Lake' in project 'Lab' (id e9, same name)"),
+        (live_export("e9", "LAKE", **OTHER_PLACE), "'LAKE' (id e9, same name)"),
         (live_export("e9", "Hand-made", **OTHER_PLACE), None),
     ],
 )
@@ -66,12 +60,6 @@ def test_terraform_2_an_export_that_looks_like_a_planned_create(
         way = f"set `lifecycle: {{renamed_from: ['{live.name}']}}`"
     message = f"unmanaged: {alike}. If it is this one, {way}"
     assert look_alikes(plan) == ({str(LAKE): message} if alike is not None else {})
-
-
-def test_experience_9_a_move_without_a_base_names_the_export_that_goes_on() -> None:
-    desired = desired_of(WEB, project("lab"), export(parent="lab"))
-    live = live_of(live_project(1), live_project(2, "Lab"), live_export())
-    assert "in project 'Web' (id e1, same name" in look_alikes(planned(desired, live))[str(LAKE)]
 
 
 def test_managed_and_ignored_objects_are_not_pointed_out() -> None:

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from reconciler.files.loading import load
 from reconciler.model.plan import Plan, Reason
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
-from reconciler.model.settings import PlanOptions, Policy
 from reconciler.model.values import Address
 from tests.support.cli import write
 from tests.support.worlds import (
@@ -35,16 +34,6 @@ def parents(plan: Plan) -> dict[str, tuple[str | None, str | None]]:
     }
 
 
-def test_experience_10_a_move_has_the_names_of_both_projects() -> None:
-    live = live_of(live_project(1), live_project(2, "Lab"), live_export())
-    base, allowed = desired_of(WEB, LAB, export()), PlanOptions(allow_replace=True)
-    plan = planned(desired_of(WEB, LAB, export(parent="lab")), live, options=allowed, base=base)
-    assert parents(plan) == {"batch_export.lake:replace": ("Web", "Lab")}
-    new = project("new")
-    plan = planned(desired_of(WEB, new, export(parent="new")), live, options=allowed, base=base)
-    assert parents(plan) == {"batch_export.lake:replace": ("Web", "New")}
-
-
 @pytest.mark.parametrize("state", list(State))
 @pytest.mark.parametrize(
     ("ref", "name"),
@@ -65,13 +54,6 @@ def test_the_name_of_a_parent_is_the_live_one(
     shown = {new for _, new in parents(plan).values()}
     # An export without a project is matched in any, so its object may have one.
     assert shown == ({name} if ref is not None else {None, "Old name"})
-
-
-def test_deleted_objects_have_the_name_of_their_project() -> None:
-    live = live_of(live_project(1), live_export("e1", "Gone"), live_export("e2", "Other"))
-    policy, base = Policy(prune=True), desired_of(WEB, export("gone"), export("other"))
-    plan = planned(desired_of(WEB), live, policy, base=base)
-    assert [change.parent_name for change in plan.effective] == ["Web", "Web"]
 
 
 def _loaded(folder: Path, name: str) -> Resource:

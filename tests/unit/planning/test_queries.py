@@ -10,7 +10,6 @@ from reconciler.model.decoding import decode
 from reconciler.model.kind import Dialect, Field
 from reconciler.model.plan import Change, Plan, encode
 from reconciler.model.resource import Lifecycle
-from reconciler.model.settings import Policy
 from reconciler.model.values import MISSING
 from tests.support.worlds import (
     BY_NAME,
@@ -43,23 +42,11 @@ def query_of(change: Change) -> tuple[Any, Any]:
     return field.before, field.after
 
 
-def test_an_update_shows_both_queries_verbatim() -> None:
-    change = saved_change(planned(desired_of(WEB, export(sql_query=WRITTEN)), live_query(SHOWN)))
-    assert query_of(change) == (SHOWN, WRITTEN)
-    assert change.body == {"sql_query": WRITTEN}
-
-
 def test_a_query_read_elsewhere_in_the_response_is_shown_verbatim() -> None:
     answered = live_export(sql_query=None, schema={"hogql_query": SHOWN})
     live = live_of(live_project(), answered, dialect=Dialect.V2025)
     change = saved_change(planned(desired_of(WEB, export(sql_query=WRITTEN)), live))
     assert query_of(change) == (SHOWN, WRITTEN)
-
-
-@pytest.mark.parametrize("base", [None, desired_of(WEB, export(sql_query=WRITTEN))])
-def test_another_form_is_no_change(base: Any) -> None:
-    same = "SELECT event, plus(1, 1) AS two FROM events"
-    assert planned(desired_of(WEB, export(sql_query=WRITTEN)), live_query(same), base=base).empty
 
 
 @pytest.mark.parametrize(
@@ -159,12 +146,6 @@ def test_a_reformatted_query_does_not_make_a_plan_stale() -> None:
 
     assert not moved("select event, 1 + 2 as two from events")
     assert moved("select event, 1 + 3 as two from events")
-
-
-def test_a_pruned_query_is_in_the_plan_verbatim() -> None:
-    policy, base = Policy(prune=True), desired_of(WEB, export(sql_query=WRITTEN))
-    change = saved_change(planned(desired_of(WEB), live_query(SHOWN), policy, base=base))
-    assert query_of(change) == (SHOWN, MISSING)
 
 
 def test_only_queries_and_time_zones_are_verbatim() -> None:

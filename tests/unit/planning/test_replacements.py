@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.resource import Lifecycle, State
+from reconciler.model.resource import Lifecycle
 from reconciler.model.settings import PlanOptions, Policy
 from reconciler.model.values import SecretRef
 from tests.support.worlds import (
@@ -30,7 +30,6 @@ from tests.support.worlds import (
 WEB, APP = project(), project("app")
 NO_OP = {"type": "NoOp", "config": {}}
 BASE = desired_of(WEB, APP, export())
-MOVED = desired_of(WEB, APP, export(parent="app"))
 ALLOWED = PlanOptions(allow_replace=True)
 
 
@@ -153,17 +152,6 @@ def test_a_replacement_shows_ignored_values_that_it_cannot_keep() -> None:
     assert paths >= {("project",), ("name",), ("destination", "type")}
 
 
-def test_a_resource_with_an_id_is_not_replaced() -> None:
-    base = desired_of(WEB, APP, export(pinned_id="e1"))
-    moved = export(parent="app", pinned_id="e1", destination=with_secrets())
-    pinned = desired_of(WEB, APP, moved)
-    unpinned = desired_of(WEB, APP, replace(moved, pinned_id=None))
-    live = moved_live(live_export("e1"))
-    plan = planned(pinned, live, options=ALLOWED, base=base)
-    assert [refusal.rule for refusal in plan.refusals] == ["replaced-id"]
-    assert not planned(unpinned, live, options=ALLOWED, base=base).refusals
-
-
 @pytest.mark.parametrize(
     ("other", "is_noted"),
     [
@@ -177,12 +165,6 @@ def test_a_second_export_at_the_same_place_is_noted(other: LiveObject, *, is_not
     desired = desired_of(WEB, APP, export(destination=with_secrets()))
     noted = codes(planned(desired, moved_live(live_export(), other)))
     assert ("same-place" in noted) is is_noted
-
-
-def test_two_managed_exports_at_the_same_place_have_one_note() -> None:
-    live = moved_live(live_export(), live_export("e9", parent=2))
-    desired = desired_of(WEB, APP, export(), export("other", name="Lake", parent="app"))
-    assert codes(planned(desired, live)) == ["no-inventory", "same-place"]
 
 
 def test_a_replacement_resets_what_was_removed_from_the_configuration() -> None:
@@ -214,23 +196,3 @@ def test_a_replacement_in_place_whose_new_object_exists_is_refused(other: str) -
     live = live_of(live_project(), old, new, dialect=Dialect.V2026)
     plan = planned(desired_of(WEB, export(destination=to)), live, options=ALLOWED, base=record)
     assert [item.rule for item in plan.refusals] == ["possible-duplicate"] * (other == "Lake")
-
-
-@pytest.mark.parametrize("options", [PlanOptions(), ALLOWED])
-def test_model_1024_a_cut_move_does_not_delete_what_the_policy_ignores(
-    options: PlanOptions,
-) -> None:
-    record = inventory_of(BASE, moved_live(live_export("e1")))
-    live = moved_live(live_export("e1"), live_export("e2", "Pond", parent=2))
-    desired = desired_of(WEB, APP, export(name="Pond", parent="app"))
-    plan = planned(desired, live, Policy(ignore=("Lake",)), options=options, base=record)
-    assert (plan.refusals, plan.empty) == ((), True)
-
-
-def test_model_422_a_cut_move_of_what_is_to_be_deleted_is_ambiguous() -> None:
-    """Neither object is deleted by a guess, and the other one by the next run."""
-    record = inventory_of(BASE, moved_live(live_export("e1")))
-    live = moved_live(live_export("e1"), live_export("e2", parent=2))
-    absent = desired_of(WEB, APP, export(parent="app", state=State.ABSENT))
-    plan = planned(absent, live, options=ALLOWED, base=record)
-    assert ([item.rule for item in plan.refusals], plan.empty) == (["ambiguous"], True)

@@ -12,7 +12,7 @@ from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, State
-from reconciler.model.settings import PlanOptions, Policy
+from reconciler.model.settings import PlanOptions
 from reconciler.model.values import Address, SecretRef
 from reconciler.planning.approval import differences as differences_of
 from tests.support.worlds import (
@@ -174,14 +174,6 @@ def test_f7_an_object_in_the_place_of_a_saved_create_with_other_values_is_not_do
     )
 
 
-def test_f7_a_deletion_of_a_project_goes_on_after_the_deletion_of_its_exports() -> None:
-    absent = replace(project(), state=State.ABSENT)
-    lake = export(state=State.ABSENT)
-    desired = desired_of(absent, lake, project("shop"))
-    saved = planned(desired, live_of(WEB, live_export()))
-    assert differences(saved, desired, live_of(WEB, live_project(2, "Shop"))) == ()
-
-
 # Cut short: stale
 
 
@@ -278,17 +270,3 @@ def test_a_forged_part_without_words_of_its_own_is_refused(name: str) -> None:
 
 
 # Deletions
-
-
-def test_apply_a8_a_plan_identifies_no_object_that_a_removed_resource_can_not_be() -> None:
-    base = desired_of(project(), export())
-    live = live_of(WEB, live_export(), live_export("e2", "Sea"))
-    known = {export().address: "e2"}
-    now = planned(
-        desired_of(project()),
-        live,
-        Policy(prune=True),
-        base=base,
-        options=PlanOptions(planned_before=frozenset(known)),
-    )
-    assert [change.live_id for change in now.effective] == ["e1"]

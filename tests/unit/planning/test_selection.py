@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from reconciler.errors import BadUsage
 from reconciler.model.plan import Plan
-from reconciler.model.resource import Lifecycle, ParentRef, State
+from reconciler.model.resource import Lifecycle, ParentRef
 from reconciler.model.settings import PlanOptions, Policy, Selection
 from reconciler.model.values import Address
 from reconciler.planning.select import select
@@ -26,7 +26,6 @@ from tests.support.worlds import (
     with_secrets,
 )
 
-PRUNE = Policy(prune=True)
 DESIRED = desired_of(
     project(),
     project("app", name="The app"),
@@ -107,34 +106,6 @@ def test_experience_1_an_option_that_selects_nothing_is_bad_usage(
         plan_of(Policy(ignore=("Ignored",)), **selection)
 
 
-IGNORING = Policy(ignore=("The app", "New lake"))
-
-
-@pytest.mark.parametrize(
-    ("selection", "expected"),
-    [
-        ({}, {"batch_export.lake", "project.app", "batch_export.sea"}),
-        ({"excludes": ("New lake",)}, {"project.app", "batch_export.sea"}),
-        ({"excludes": ("lake", "app", "sea")}, set()),
-        ({"targets": ("web",)}, set()),
-        ({"targets": ("lake",)}, {"batch_export.lake"}),
-        ({"parents": ("web",)}, {"batch_export.lake"}),
-        ({"kinds": ("project",)}, {"project.app"}),
-        # Nothing in a project that is not managed is planned.
-        ({"excludes": ("lake", "app")}, {"batch_export.sea"}),
-        ({"targets": ("sea",)}, {"batch_export.sea"}),
-    ],
-)
-def test_model_a_ignored_resources_that_are_not_selected_are_not_refused(
-    selection: dict[str, tuple[str, ...]], expected: set[str]
-) -> None:
-    plan = plan_of(IGNORING, **selection)
-    refused = {str(address) for item in plan.refusals for address in item.addresses}
-    assert {item.rule for item in plan.refusals} <= {"ignore"}
-    assert refused == expected
-    assert not changed(plan) & {"batch_export.lake", "project.app"}
-
-
 def test_exports_of_an_ignored_project_are_not_planned_as_replacements() -> None:
     """Their project had no object, so they seemed to be moved to one that does not exist yet."""
     web, lake = project(), export(lifecycle=Lifecycle(allow_replace=True))
@@ -147,11 +118,6 @@ def test_exports_of_an_ignored_project_are_not_planned_as_replacements() -> None
             "project.web matches `policy.ignore`",
         ]
         assert bool(plan.unmanaged) is (base is None)
-
-
-def test_model_a_ignored_resources_are_refused_where_their_secrets_are_sent_again() -> None:
-    plan = plan_of(IGNORING, rotate=("batch_export.lake",))
-    assert "batch_export.lake" in {str(item.addresses[0]) for item in plan.refusals}
 
 
 @pytest.mark.parametrize(
@@ -225,20 +191,6 @@ def test_a_parent_that_must_be_created_cannot_be_excluded() -> None:
         planned(desired, live_of(), options=PlanOptions(selection=selection))
 
 
-@pytest.mark.parametrize(
-    ("ignored", "expected"),
-    [((), {"project.web", "batch_export.lake"}), (("La*",), set[str]())],
-)
-def test_a_kind_selects_the_parents_that_must_be_created_for_what_is_not_refused(
-    ignored: tuple[str, ...], expected: set[str]
-) -> None:
-    options = PlanOptions(selection=Selection(kinds=("batch_export",)))
-    policy = Policy(ignore=ignored)
-    plan = planned(desired_of(project(), export(name="Lake")), live_of(), policy, options=options)
-    assert changed(plan) == expected
-    assert [item.rule for item in plan.refusals] == ["ignore"] * len(ignored)
-
-
 def test_what_a_plan_selected_is_selected_again_under_another_name() -> None:
     selection = Selection(targets=("Old lake",))
     first = planned(DESIRED, LIVE, options=PlanOptions(selection=selection))
@@ -266,22 +218,3 @@ def test_a_parent_that_must_be_created_for_a_move_is_selected(pinned_id: str | N
         ("project.new:create", ()),
         ("batch_export.lake:replace", ("project.new:create",)),
     ]
-
-
-def test_a_parent_that_must_be_created_for_a_move_may_not_be_excluded() -> None:
-    with pytest.raises(BadUsage, match=r"project.new is excluded, but must be created"):
-        planned(
-            desired_of(project(), project("new"), export(parent="new")),
-            live_of(live_project(), live_export()),
-            options=PlanOptions(selection=Selection(excludes=("project.new",))),
-            base=desired_of(project(), export()),
-        )
-
-
-def test_no_parent_is_created_for_a_resource_that_shall_not_exist() -> None:
-    plan = planned(
-        desired_of(project(), export(state=State.ABSENT)),
-        live_of(),
-        options=PlanOptions(selection=Selection(targets=("batch_export.lake",))),
-    )
-    assert plan.empty

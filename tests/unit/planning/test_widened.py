@@ -10,7 +10,6 @@ from reconciler.kinds import behaviour_of
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Consequence, Effect, Plan, Severity
 from reconciler.model.resource import Resource
-from reconciler.model.settings import PlanOptions, Policy
 from reconciler.model.values import CLEARED, SecretRef
 from tests.support.worlds import (
     BY_NAME,
@@ -220,14 +219,6 @@ def test_plan_v4_what_is_no_longer_masked_is_named() -> None:
     )
 
 
-def test_plan_v4_the_policy_can_deny_it() -> None:
-    desired = desired_of(project(session_recording_opt_in=True))
-    plan = planned(desired, live_of(live_project()), Policy(deny=(CAPTURE,)))
-    (refusal,) = plan.refusals
-    assert refusal.rule == "deny"
-    assert CAPTURE in refusal.message
-
-
 READS_PERSONS: list[tuple[dict[str, Any] | None, dict[str, Any], bool]] = [
     (None, {"model": "persons"}, True),
     ({"model": "events"}, {"model": "persons"}, True),
@@ -419,11 +410,7 @@ DANGEROUS: list[tuple[dict[str, Any] | None, dict[str, Any], str, Effect, str]] 
 
 @pytest.mark.parametrize(("before", "after", "rule", "effect", "message"), DANGEROUS)
 def test_r5_what_data_loses_or_shows_is_a_consequence(
-    before: dict[str, Any] | None,
-    after: dict[str, Any],
-    rule: str,
-    effect: Effect,
-    message: str,
+    before: dict[str, Any] | None, after: dict[str, Any], rule: str, effect: Effect, message: str
 ) -> None:
     found = of_export(before, after)[rule]
     assert (found.effect, found.message) == (effect, message)
@@ -492,23 +479,6 @@ def with_key(name: str, **more: Any) -> Resource:
     destination = with_secrets()
     destination["config"]["aws_secret_access_key"] = SecretRef.of("env", name)
     return export(destination=destination, **more)
-
-
-@pytest.mark.parametrize("rotated", [False, True])
-def test_plan_v5_a_changed_secret_reference_shows_both(rotated: bool) -> None:
-    options = PlanOptions(rotate=("batch_export.lake",) if rotated else ())
-    plan = planned(
-        desired_of(project(), with_key("NEW")),
-        live_of(live_project(), live_export()),
-        options=options,
-        base=desired_of(project(), with_key("OLD")),
-    )
-    (change,) = plan.effective
-    assert {note.path[-1]: note.former for note in change.secrets} == {
-        "aws_access_key_id": "",
-        "aws_secret_access_key": "${secret:env:OLD}",
-    }
-    assert rules(plan).keys() == {"secret-reference-changed"}
 
 
 def test_plan_v5_a_replacement_shows_it_too() -> None:
