@@ -36,20 +36,14 @@ ERROR = {"type", "code", "detail", "attr"}
 Call = tuple[str, str, dict[str, str], Any, int]
 """A method, a path with names to fill in, a query, a body, and which of several objects."""
 
-DATES = (
-    *("20260101", "2026-W02-1", "2026W021", "2026-10-04", "2026-10-05", "2026-13-01", "0001-01-01"),
-    *(
-        "9999-12-31",
-        "2026-10-07T01",
-        "20261007T010000Z",
-        "2026-10-07T24:00:00Z",
-        "2026-10-07T09:00",
-    ),
-    *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59.999999Z"),
-    *("2026-10-07T01:00:00Z", "2026-10-07T05:00:00Z", "2026-10-06T01:00:00+02:00", "2026-02-30"),
-    *("2026-10-04T00:00:00+00:00:30", "-7d", "-999999y", "-14M", "now", "", " ", "２０２６-01-01"),
-    "9000-01-01T00:00:00Z",
-)
+_DATES = """
+20260101 2026-W02-1 2026W021 2026-10-04 2026-10-05 2026-13-01 0001-01-01 9999-12-31
+9000-01-01T00:00:00Z 2026-10-07T01 20261007T010000Z 2026-10-07T24:00:00Z 2026-10-07T09:00 2026-02-30
+2026-10-04T00:00:00+00:00:30 0001-01-01T00:00:00+14:00
+9999-12-31T23:59:59-14:00 9999-12-31T23:59:59.999999Z -7d -999999y -14M now
+2026-10-07T01:00:00Z 2026-10-07T05:00:00Z 2026-10-06T01:00:00+02:00 ２０２６-01-01
+"""
+DATES = (*_DATES.split(), "", " ")
 RANGES = (
     *(("2026-10-07T01:00:00Z", "2026-10-07T05:00:00Z"), ("2026-10-05", "2026-10-07")),
     *(("20261004", "2026-10-11"), ("2026-W40-7", "2026W417"), ("20261005", "2026-W41-3")),
@@ -165,44 +159,32 @@ def _bodies(dialect: str) -> dict[str, st.SearchStrategy[Any]]:
     }
 
 
-READS = (
-    *(
-        "/projects/{project}/batch_exports/",
-        "{export}/",
-        "{export}/runs/",
-        "{export}/runs/{run}/",
-        "{export}/logs/",
-    ),
-    *(
-        "{export}/runs/{run}/logs/",
-        "{export}/backfills/",
-        "{export}/backfills/{backfill}/",
-        *("test/?destination=S3", "test/?destination=Snowflake", "test/?destination=HTTP", "test/"),
-    ),
-    *("/projects/{project}/", "/organizations/{organization}/projects/", "/projects/"),
-    *("/organizations/{organization}/batch_exports/", "/organizations/", "/users/@me/"),
-    *("/organizations/{organization}/", "/personal_api_keys/@current/"),
-    *("/projects/{project}/integrations/", "/projects/{project}/integrations/{integration}/"),
-    "/projects/{project}/activity_log/",
-)
-_PARAMETERS = (
-    *("limit", "offset", "cursor", "ordering", "after", "before", "start", "end", "status"),
-    *("level", "level_filter", "search", "instance_id", "page_size", "kind"),
-    *("scope", "item_id", "user", "destination"),
-)
-_words = st.sampled_from(
-    [
-        *("0", "1", "-1", "100", "501", "9" * 30, "1e3", "created_at", "-data_interval_start"),
-        *("start_at", "Completed", "INFO", "%", "(", "true", "S3", "bm90IGpzb24=", "WzEsMl0="),
-        *("WyJhZnRlciIsIngiLCJ5Il0=", "WyJhZnRlciIsbnVsbCxudWxsXQ==", "@current"),
-    ]
-)
+_READS = """
+{export}/ {export}/runs/ {export}/runs/{run}/ {export}/logs/ {export}/runs/{run}/logs/
+{export}/backfills/ {export}/backfills/{backfill}/ test/ test/?destination=S3
+test/?destination=Snowflake test/?destination=HTTP /organizations/ /users/@me/
+/projects/ /projects/{project}/ /projects/{project}/batch_exports/
+/organizations/{organization}/ /organizations/{organization}/projects/
+/organizations/{organization}/batch_exports/ /personal_api_keys/@current/
+/projects/{project}/integrations/ /projects/{project}/integrations/{integration}/
+/projects/{project}/activity_log/
+"""
+READS = tuple(_READS.split())
+_PARAMETERS = """
+limit offset cursor ordering after before start end status level level_filter search instance_id
+page_size kind scope item_id user destination
+"""
+_WORDS = """
+0 1 -1 100 501 1e3 created_at -data_interval_start start_at Completed INFO % ( true S3
+bm90IGpzb24= WzEsMl0= WyJhZnRlciIsIngiLCJ5Il0= @current WyJhZnRlciIsbnVsbCxudWxsXQ==
+"""
+_words = st.sampled_from([*_WORDS.split(), "9" * 30])
 
 
 def _calls(dialect: str) -> st.SearchStrategy[Call]:
     bodies = _bodies(dialect)
     query = st.dictionaries(
-        st.sampled_from(_PARAMETERS),
+        st.sampled_from(_PARAMETERS.split()),
         _words | _dates | st.text(string.printable, max_size=5),
         max_size=3,
     )

@@ -15,14 +15,9 @@ from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
 
 SECRETS = {"RECONCILER_SECRET_TOKEN": "a-secret-value"}
+PROJECTS = [{"id": number, "name": f"P{number}"} for number in range(1, 7)]
 SEED = {
-    "organizations": [
-        {
-            "id": "org",
-            "name": "O",
-            "projects": [{"id": number, "name": f"P{number}"} for number in range(1, 7)],
-        }
-    ],
+    "organizations": [{"id": "org", "name": "O", "projects": PROJECTS}],
     "keys": [{"value": "phx_key"}],
 }
 
@@ -68,10 +63,6 @@ class World:
         return json.loads(ran.out), "".join(read)
 
 
-def codes(plan: dict[str, Any], what: str = "notes") -> set[str]:
-    return {item["code" if what == "notes" else "rule"] for item in plan[what]}
-
-
 def changed(plan: dict[str, Any]) -> list[str]:
     return [f"{item['action']} {item['address']}" for item in plan["changes"]]
 
@@ -91,26 +82,36 @@ def test_a_plan_reads_the_projects_with_declared_exports(world: World) -> None:
     )
 
 
-def test_an_update_in_place_reads_no_more(world: World) -> None:
-    world.body["batch_exports"]["e1"]["interval"] = "day"
-    world.body["projects"]["p5"]["timezone"] = "Europe/Berlin"
-    world.write()
-    plan, read = world.plan()
-    assert changed(plan) == ["update project.p5", "update batch_export.e1"]
-    assert read == "12"
+URL = {"url": "https://eu.i.posthog.com/batch/", "token": "${secret:env:RECONCILER_SECRET_TOKEN}"}
 
 
-@pytest.mark.parametrize("what", ["create", "destination"])
-def test_a_create_and_a_new_place_read_no_more(world: World, what: str) -> None:
-    if what == "create":
-        world.body["batch_exports"]["other"] = http("Other", "p1")
-    else:
-        url = "https://eu.i.posthog.com/batch/"
-        world.body["batch_exports"]["e1"]["destination"]["config"]["url"] = url
+@pytest.mark.parametrize(
+    ("projects", "exports", "changes"),
+    [
+        (
+            {"p5": {"timezone": "Europe/Berlin"}},
+            {"e1": {"interval": "day"}},
+            ["update project.p5", "update batch_export.e1"],
+        ),
+        ({}, {"other": http("Other", "p1")}, ["create batch_export.other"]),
+        (
+            {},
+            {"e1": {"destination": {"type": "HTTP", "config": URL}}},
+            ["update batch_export.e1"],
+        ),
+    ],
+    ids=["updates in place", "a create", "a new place"],
+)
+def test_these_changes_read_no_more(
+    world: World, projects: dict[str, Any], exports: dict[str, Any], changes: list[str]
+) -> None:
+    for kind, edits in (("projects", projects), ("batch_exports", exports)):
+        for key, fields in edits.items():
+            world.body[kind].setdefault(key, {}).update(fields)
     world.write()
     plan, read = world.plan()
-    assert read == "12"
-    assert "not-read" in codes(plan)
+    assert (changed(plan), read) == (changes, "12")
+    assert "not-read" in {note["code"] for note in plan["notes"]}
 
 
 def test_a_deleted_project_is_read(world: World) -> None:
