@@ -175,7 +175,7 @@ def test_a_stale_plan_reads_as_expected(golden: Callable[[Path, str], None]) -> 
     golden(EXPECTED / "stale.txt", error_as_text(error, PLAIN))
 
 
-def _backfills() -> BackfillPlan:
+def backfills() -> BackfillPlan:
     start = NOW - timedelta(days=2)
     ranges = ((0, 1, True), (1, 10, False), (20, 44, False))
     item = ObjectBackfills(
@@ -214,7 +214,7 @@ def _backfills() -> BackfillPlan:
 
 
 def test_backfills_read_as_expected(golden: Callable[[Path, str], None]) -> None:
-    plan = _backfills()
+    plan = backfills()
     states = (BackfillState.COMPLETED, BackfillState.STARTED, BackfillState.UNKNOWN)
     ended = [
         replace(

@@ -1,16 +1,30 @@
-"""Test the reports that CI systems read: GitLab and SARIF."""
+"""Test annotations of GitHub, SARIF logs and reports of GitLab."""
 
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
 
+import orjson
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
+from reconciler.errors import codes, meaning
 from reconciler.model.plan import Plan, Refusal
+from reconciler.model.settings import Policy
+from reconciler.model.text import printable
 from reconciler.render import writer_of
-from reconciler.render.ci_reports import diagnostics_as_gitlab, plan_as_gitlab
+from reconciler.render.ci_reports import (
+    diagnostics_as_github,
+    diagnostics_as_gitlab,
+    diagnostics_as_sarif,
+    plan_as_github,
+    plan_as_gitlab,
+)
 from reconciler.render.options import RenderOptions
+from reconciler.version import __version__
+from tests.conftest import ROOT as REPOSITORY
 from tests.support.worlds import (
     desired_of,
     export,
@@ -21,58 +35,111 @@ from tests.support.worlds import (
     project,
     s3,
 )
+from tests.unit.render.test_diagnostics import HOSTILE, breaking, hostile, wrong
 
 ROOT = RenderOptions(root="infra")
-HOSTILE = '::error::a ##[x] <b> "q" &amp; ]]> \x1b[2J\x00\u2028\ufffe'
+MOST = 10
+MARKUP = '::error::a ##[x] <b> "q" &amp; ]]> \x1b[2J\x00\u2028\ufffe'
 
 
-def wrong(message: str, at: Mark | None = None, level: Level = Level.ERROR) -> Diagnostic:
-    return Diagnostic("unknown-field", level, message, at, "fix it")
-
-
-def changing() -> Plan:
-    """Return a plan that creates an export, and updates and pauses another."""
-    created = export("new", destination=s3(bucket_name="new"))
-    resources = (project(), created, export(interval="day", paused=True))
-    return planned(desired_of(*resources), live_of(live_project(), live_export()))
-
-
-def refused() -> Plan:
-    violations = (
-        Refusal("max_deletes", "too many", at=Mark("reconciler.yaml", 9, 16), allow="raise it"),
-        Refusal("prune", HOSTILE, after_merge=True),
+def many(count: int) -> Plan:
+    """Return a plan that changes every export in its own way, and deletes one."""
+    numbers = range(count)
+    base = [export(f"e{number}", name=f"e{number}") for number in numbers]
+    resources = [
+        replace(
+            export(f"e{number}", name=f"e{number}", destination=s3(max_file_size_mb=number + 1)),
+            mark=Mark("a.yaml", number, 3, 4),
+        )
+        for number in numbers
+    ]
+    live = [live_export(f"id{number}", f"e{number}") for number in numbers]
+    return planned(
+        desired_of(project(), *resources),
+        live_of(live_project(), *live, live_export("gone", "gone")),
+        Policy(prune=True),
+        base=desired_of(project(), *base, export("gone", name="gone")),
     )
-    return replace(changing(), refusals=violations)
 
 
-def test_gitlab_counts_resources() -> None:
-    assert plan_as_gitlab(changing()) == '{"create": 1, "update": 1, "delete": 0}\n'
+def kinds(text: str) -> list[str]:
+    return [line[2:].split(" ")[0] for line in text.splitlines() if line.startswith("::")]
 
 
-def test_code_quality_has_what_gitlab_requires() -> None:
-    diagnostics = [wrong("a", Mark("a.yaml", 3)), wrong("b", level=Level.WARNING)]
-    issues = json.loads(diagnostics_as_gitlab(diagnostics, ROOT))
-    assert [issue["severity"] for issue in issues] == ["major", "minor"]
-    assert [issue["check_name"] for issue in issues] == ["unknown-field"] * 2
-    assert issues[0]["description"] == "a\nhint: fix it"
-    assert issues[0]["location"] == {"path": "infra/a.yaml", "lines": {"begin": 3}}
-    assert issues[1]["location"]["path"] == "infra/reconciler.yaml"
-    assert json.loads(diagnostics_as_gitlab([])) == []
+def test_annotations_have_errors_first_and_counts_last() -> None:
+    diagnostics = [
+        wrong("doubtful", Mark("a.yaml", 1, 2, 3), level=Level.WARNING),
+        wrong("wrong", Mark("b.yaml", 4, 5, 6), hint="fix", related=((Mark("c.yaml", 7), "it"),)),
+        wrong("x"),
+    ]
+    assert diagnostics_as_github(diagnostics, ROOT) == (
+        "::error file=infra/b.yaml,line=4,col=5,endColumn=11,title=unknown-field::wrong%0A"
+        "hint: fix%0Ainfra/c.yaml:7:1: it\n"
+        "::error title=unknown-field::x\n"
+        "::warning file=infra/a.yaml,line=1,col=2,endColumn=5,title=unknown-field::doubtful\n"
+        "2 errors, 1 warning in 2 files\n"
+    )
+    assert diagnostics_as_github([]) == ""
 
 
-def test_a_fingerprint_does_not_depend_on_the_line_and_is_unique() -> None:
-    def fingerprints(*lines: int) -> list[str]:
-        diagnostics = [wrong("a", Mark("a.yaml", line)) for line in lines]
-        return [issue["fingerprint"] for issue in json.loads(diagnostics_as_gitlab(diagnostics))]
-
-    assert fingerprints(3, 9) == fingerprints(4, 12)
-    assert len(set(fingerprints(3, 9))) == 2
-    other = json.loads(diagnostics_as_gitlab([wrong("a", Mark("b.yaml", 3))]))
-    assert other[0]["fingerprint"] not in fingerprints(3, 9)
+def test_text_cannot_start_a_command_or_end_a_property() -> None:
+    forged = wrong("100%0A::error::x\r\n::add-mask::y", Mark("a,line=1:b%.yaml"))
+    text = diagnostics_as_github([hostile(), forged])
+    assert len(text.splitlines()) == 3
+    assert not breaking(text)
+    assert "100%250A::error::x\\r\\n::add-mask::y" in text
+    assert "file=a%2Cline=1%3Ab%25.yaml,line=1," in text
 
 
-def test_violations_of_a_plan_are_results() -> None:
-    log = json.loads(writer_of("sarif", "plan")(refused(), ROOT))
+def test_a_change_is_annotated_at_its_line() -> None:
+    lost = (
+        "its history of runs and logs is lost and running backfills are cancelled; exported data "
+        "stays at the destination"
+    )
+    assert plan_as_github(many(1), ROOT).splitlines() == [
+        f"::warning title=1 danger::delete batch_export.gone in Web  {lost}",
+        ("::warning title=delete::delete batch_export.gone in Web%0A!! history-lost: " + lost),
+        (
+            "::notice file=infra/a.yaml,line=0,col=3,endColumn=7,title=update::"
+            "update batch_export.e0%0Adestination.config.max_file_size_mb: null → 1"
+        ),
+        "Plan: 0 to create, 1 to update, 1 to delete, 1 unchanged (3 resources).",
+    ]
+
+
+def test_ten_of_each_kind_are_shown_and_the_rest_is_counted() -> None:
+    violations = tuple(Refusal("rule", f"violation {number}") for number in range(12))
+    text = plan_as_github(replace(many(400), refusals=violations))
+    assert kinds(text) == ["warning"] + ["error"] * MOST + ["warning"] + ["notice"]
+    assert text.splitlines()[-2:] == [
+        "2 more errors",
+        "Plan: 0 to create, 400 to update, 1 to delete, 1 unchanged (402 resources).",
+    ]
+
+
+def test_dangers_come_before_warnings() -> None:
+    plan = many(3)
+    lake = export("lake", interval="day", destination=s3(prefix="q/"))
+    moved = planned(desired_of(project(), lake), live_of(live_project(), live_export("e1", "Lake")))
+    text = plan_as_github(replace(plan, changes=(*moved.effective, *plan.changes)))
+    assert kinds(text) == ["warning", "warning", "warning", "notice", "notice", "notice"]
+    assert text.startswith("::warning title=1 danger::")
+
+
+def test_a_violation_is_annotated_at_its_rule_and_is_a_result() -> None:
+    violations = (
+        Refusal("max_deletes", "too many", at=Mark("reconciler.yaml", 9, 16, 1), allow="raise it"),
+        Refusal("prune", MARKUP, after_merge=True),
+    )
+    created = export("new", destination=s3(bucket_name="new"))
+    plan = planned(desired_of(project(), created), live_of(live_project()))
+    lines = plan_as_github(replace(many(0), refusals=violations), ROOT).splitlines()
+    assert lines[1] == (
+        "::error file=infra/reconciler.yaml,line=9,col=16,endColumn=17,title=max_deletes::"
+        "too many%0Ahint: raise it"
+    )
+    assert lines[2].startswith("::warning title=prune::takes effect after the merge: ::error::a ")
+    log = json.loads(writer_of("sarif", "plan")(replace(plan, refusals=violations), ROOT))
     results = log["runs"][0]["results"]
     assert [(item["ruleId"], item["level"]) for item in results] == [
         ("new-bucket", "warning"),
@@ -84,5 +151,115 @@ def test_violations_of_a_plan_are_results() -> None:
     assert region["region"]["startLine"] == 9
 
 
-def test_hostile_text_stays_text() -> None:
-    assert "##[" not in diagnostics_as_gitlab([wrong(HOSTILE)])
+def test_gitlab_counts_resources() -> None:
+    """An export that is updated and paused is one."""
+    resources = (project(), export("new"), export(interval="day", paused=True))
+    plan = planned(desired_of(*resources), live_of(live_project(), live_export()))
+    assert plan_as_gitlab(plan) == '{"create": 1, "update": 1, "delete": 0}\n'
+
+
+def test_code_quality_has_what_gitlab_requires() -> None:
+    first = wrong("a", Mark("a.yaml", 3), hint="fix it")
+    issues = json.loads(diagnostics_as_gitlab([first, wrong("b", level=Level.WARNING)], ROOT))
+    assert [issue["severity"] for issue in issues] == ["major", "minor"]
+    assert [issue["check_name"] for issue in issues] == ["unknown-field"] * 2
+    assert issues[0]["description"] == "a\nhint: fix it"
+    assert issues[0]["location"] == {"path": "infra/a.yaml", "lines": {"begin": 3}}
+    assert issues[1]["location"]["path"] == "infra/reconciler.yaml"
+    assert json.loads(diagnostics_as_gitlab([])) == []
+    assert "##[" not in diagnostics_as_gitlab([wrong(MARKUP)])
+
+
+def test_a_fingerprint_does_not_depend_on_the_line_and_is_unique() -> None:
+    def fingerprints(*lines: int, file: str = "a.yaml") -> list[str]:
+        diagnostics = [wrong("a", Mark(file, line)) for line in lines]
+        return [issue["fingerprint"] for issue in json.loads(diagnostics_as_gitlab(diagnostics))]
+
+    assert fingerprints(3, 9) == fingerprints(4, 12)
+    assert len({*fingerprints(3, 9), *fingerprints(3, file="b.yaml")}) == 3
+
+
+def run_of(*diagnostics: Diagnostic, root: str = "") -> dict[str, Any]:
+    log = orjson.loads(diagnostics_as_sarif(diagnostics, RenderOptions(root=root)))
+    assert log["version"] == "2.1.0"
+    assert log["$schema"].endswith("sarif-2.1.0.json")
+    (run,) = log["runs"]
+    assert "%SRCROOT%" in run["originalUriBaseIds"]
+    assert run["columnKind"] == "unicodeCodePoints"
+    return run
+
+
+def test_a_result_has_its_place_and_related_places() -> None:
+    def place(file: str, line: int, start: int, end: int) -> dict[str, Any]:
+        region = {"startLine": line, "startColumn": start, "endLine": line, "endColumn": end}
+        artifact = {"uri": file, "uriBaseId": "%SRCROOT%"}
+        return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
+
+    related = ((Mark("b.yaml", 9, 2, 4), "first defined here"),)
+    at = Mark("exports/a.yaml", 3, 5, 7)
+    run = run_of(wrong("wrong", at, hint="remove ${var:x}", related=related), root="infra")
+    here = {"id": 1, "message": {"text": "first defined here"}, **place("infra/b.yaml", 9, 2, 6)}
+    assert run["results"] == [
+        {
+            "ruleId": "unknown-field",
+            "ruleIndex": 0,
+            "level": "error",
+            "message": {"text": "wrong\nhint: remove ${var:x}"},
+            "locations": [place("infra/exports/a.yaml", 3, 5, 12)],
+            "relatedLocations": [here],
+        }
+    ]
+
+
+def test_file_names_are_encoded_as_uris() -> None:
+    names = {
+        "a b/ü#?%20[x].yaml": "a%20b/%C3%BC%23%3F%2520%5Bx%5D.yaml",
+        "c:d\\e.yaml": "c%3Ad%5Ce.yaml",
+        "not-utf8-\udcff.yaml": "not-utf8-%FF.yaml",
+        "\x1b[2J.yaml": "%1B%5B2J.yaml",
+    }
+    run = run_of(*(wrong(at=Mark(name), related=((Mark(name), "here"),)) for name in names))
+    for result, expected in zip(run["results"], names.values(), strict=True):
+        for place in (result["locations"][0], result["relatedLocations"][0]):
+            assert place["physicalLocation"]["artifactLocation"]["uri"] == expected
+
+
+def test_every_code_is_a_rule() -> None:
+    other = Diagnostic("wrong-order", Level.WARNING, "x")
+    run = run_of(other, wrong(), wrong(level=Level.WARNING))
+    driver = run["tool"]["driver"]
+    assert (driver["name"], driver["version"]) == ("reconciler", __version__)
+    assert [rule["id"] for rule in driver["rules"]] == ["unknown-field", "wrong-order"]
+    assert [result["ruleIndex"] for result in run["results"]] == [1, 0, 0]
+    assert [result["level"] for result in run["results"]] == ["warning", "error", "warning"]
+    first = driver["rules"][0]
+    assert first["shortDescription"]["text"] == "An unknown field."
+    assert first["help"]["text"] == "Correct its name or remove it."
+    assert first["defaultConfiguration"]["level"] == "error"
+    empty = run_of()
+    assert empty["results"] == empty["tool"]["driver"]["rules"] == []
+
+
+def test_control_characters_are_escaped_in_sarif() -> None:
+    text = diagnostics_as_sarif([hostile(), wrong("half a pair: \ud800")])
+    assert not breaking(text)
+    first = orjson.loads(text)["runs"][0]["results"][0]
+    assert first["message"]["text"] == f"{printable(HOSTILE)}\nhint: {printable(HOSTILE)}"
+    assert first["relatedLocations"][0]["message"]["text"] == printable(HOSTILE)
+
+
+def test_codes_in_use_and_described_codes_are_the_same() -> None:
+    folders = ("files", "git", "editing", "providers", "kinds", "commands")
+    paths = [
+        path
+        for folder in folders
+        for path in (REPOSITORY / "reconciler" / folder).rglob("*.py")
+        # The checks of `doctor` have names, not codes.
+        if path.parent.name != "doctor"
+    ]
+    paths.append(REPOSITORY / "reconciler/diagnostics.py")
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+    used = re.findall(r'(?:\.|_)(?:error|warning|refuse)\(\s*"([a-z0-9-]+)"', sources)
+    assert sorted(set(used) - set(codes())) == []
+    assert sorted(code for code in codes() if f'"{code}"' not in sources) == []
+    assert meaning("quite-new").title == "Quite new"

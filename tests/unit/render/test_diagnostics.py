@@ -17,7 +17,6 @@ from reconciler.render.diagnostics import crop, diagnostics_as_json, diagnostics
 from reconciler.render.options import Style, width_of
 
 HOSTILE = "a\x1b[2J\x1b]0;t\x07\r\x9b31m\u202e\u2028\x7f\nerror: forged"
-TWO = "2 warnings in 2 files"
 PRINTED = "a\\x1b[2J\\x1b]0;t\\x07\\r\\x9b31m\\u202e\\u2028\\x7f\\nerror: forged"
 
 
@@ -91,13 +90,10 @@ def test_control_characters_are_escaped_in_json() -> None:
 def test_carets_are_below_the_marked_characters(
     line: str, column: int, length: int, under: str
 ) -> None:
-    text = diagnostics_as_text([wrong(at=Mark("a.yaml", 1, column, length), line=line)])
-    assert text.splitlines()[2] == f"{' ' * 8}{under}"
-
-
-def test_carets_are_aligned_with_large_line_numbers() -> None:
-    text = diagnostics_as_text([wrong(at=Mark("a.yaml", 1_234_567, 1), line="x: 1")])
-    assert text.splitlines()[1:3] == ["1234567 | x: 1", f"{' ' * 10}^"]
+    for number, gutter in ((1, 8), (1_234_567, 10)):
+        at = Mark("a.yaml", number, column, length)
+        text = diagnostics_as_text([wrong(at=at, line=line)])
+        assert text.splitlines()[2] == f"{' ' * gutter}{under}"
 
 
 @pytest.mark.parametrize("width", [40, 80, 100])
@@ -118,8 +114,8 @@ def test_a_long_line_is_cropped_around_the_place(column: int, width: int) -> Non
 
 def test_a_line_of_megabytes_is_cropped_quickly() -> None:
     line = f"{'x' * 10_000_000}!"
-    diagnostics = [wrong(at=Mark("a.yaml", 1, 5_000_000), line=line)] * 1_000
-    assert len(diagnostics_as_text(diagnostics)) < 250_000
+    diagnostics = [wrong(at=Mark("a.yaml", 1, 5_000_000), line=line)] * 100
+    assert len(diagnostics_as_text(diagnostics)) < 25_000
 
 
 @given(
@@ -136,31 +132,22 @@ def test_a_cropped_line_fits_the_width(line: str, start: int, length: int, width
     assert not breaking(cropped.text)
 
 
-def long_lines() -> list[Diagnostic]:
+def test_experience_26_every_line_fits_a_terminal() -> None:
+    """Elsewhere the first line is one line for other programs."""
     at = Mark("exports/events.yaml", 14, 9, 7)
     first = wrong(" ".join(["message"] * 20), at, hint=" ".join(["hint"] * 30), line="x" * 300)
-    label = " ".join(["label"] * 20)
-    return [replace(first, related=((at, label),), environments=("staging",))]
-
-
-def test_experience_26_every_line_fits_a_terminal() -> None:
+    related = ((at, " ".join(["label"] * 20)),)
+    long = [replace(first, related=related, environments=("staging",))]
     for width in (60, 80, 160):
-        text = diagnostics_as_text(long_lines(), Style(width=width, terminal=True))
+        text = diagnostics_as_text(long, Style(width=width, terminal=True))
         assert max(map(len, text.splitlines())) <= width
         assert text.startswith("exports/events.yaml:14:9: error: message message ")
         assert "(in staging)" in " ".join(text.split())
-
-
-def test_experience_26_the_first_line_is_one_line_for_other_programs() -> None:
-    lines = diagnostics_as_text(long_lines(), Style(width=60)).splitlines()
+    coloured = diagnostics_as_text(long, Style(colour=True, width=60, terminal=True))
+    assert coloured.startswith("exports/events.yaml:14:9: \x1b[1;31merror\x1b[0m: message")
+    lines = diagnostics_as_text(long, Style(width=60)).splitlines()
     assert lines[0].endswith("message (in staging) [unknown-field]")
     assert max(map(len, lines[1:5])) <= 60
-
-
-def test_a_wrapped_first_line_is_coloured() -> None:
-    style = Style(colour=True, width=60, terminal=True)
-    first = diagnostics_as_text(long_lines(), style).splitlines()[0]
-    assert first.startswith("exports/events.yaml:14:9: \x1b[1;31merror\x1b[0m: message")
 
 
 def test_many_environments_are_counted() -> None:
@@ -169,31 +156,17 @@ def test_many_environments_are_counted() -> None:
     assert "(in 40 environments: e0, e1, e2, e3, e4 and 35 more) [unknown-field]" in text
 
 
-def test_a_note_is_neither_an_error_nor_a_warning() -> None:
-    note = wrong("2 files are not resource files", level=Level.NOTE)
-    assert diagnostics_as_text([note]) == (
-        "note: 2 files are not resource files [unknown-field]\n1 note\n"
-    )
-
-
 def test_a_long_hint_is_wrapped() -> None:
     hint = "write it as a reference, ${secret:env:NAME}, and set the variable where it runs"
     diagnostic = wrong(at=Mark("a.yaml", 1, 20, 4), line="    password: abcd: efgh", hint=hint)
-    lines = diagnostics_as_text([diagnostic], Style(width=60)).splitlines()
-    assert lines[2:] == [
+    assert diagnostics_as_text([diagnostic], Style(width=60)).splitlines()[2:] == [
         f"{' ' * 27}^^^^",
         "  hint: write it as a reference, ${secret:env:NAME}, and set",
         "        the variable where it runs",
         "1 error",
     ]
-
-
-def test_the_minimum_width_is_forty_columns() -> None:
-    diagnostic = wrong(
-        at=Mark("a.yaml", 1, 50, 4), line="name: " * 20, hint="one of: " + "abc, " * 20
-    )
     narrow = diagnostics_as_text([diagnostic], Style(width=40))
-    assert all(len(line) <= 40 for line in narrow.splitlines()[1:])
+    assert max(map(len, narrow.splitlines()[1:])) <= 40
     assert diagnostics_as_text([diagnostic], Style(width=3)) == narrow
 
 
@@ -204,8 +177,9 @@ def test_the_last_line_counts_errors_warnings_and_files() -> None:
     for diagnostics, count in [
         ([wrong(at=one)], "1 error"),
         ([wrong(at=one), wrong(at=one, level=warning)], "1 error, 1 warning"),
-        ([wrong(at=one, level=warning), wrong(at=two, level=warning)], TWO),
+        ([wrong(at=one, level=warning), wrong(at=two, level=warning)], "2 warnings in 2 files"),
         ([wrong(), wrong()], "2 errors"),
+        ([wrong(level=Level.NOTE)], "1 note"),
     ]:
         assert diagnostics_as_text(diagnostics).splitlines()[-1] == count
 

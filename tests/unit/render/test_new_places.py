@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.diagnostics import OfEnvironment
-from reconciler.model.plan import Change, Leaving, Plan
+from reconciler.model.plan import Leaving, Plan
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import Address
 from reconciler.render import writer_of
@@ -52,21 +52,19 @@ DANGERS: dict[str, tuple[Resource, str]] = {
 }
 
 
-def moved(number: int, prefix: str) -> Resource:
-    return export(f"x{number}", destination=s3(prefix=f"{prefix}{number}/"))
-
-
 @pytest.mark.parametrize("danger", DANGERS)
 def test_plan_v3_one_danger_among_300_changes_is_seen(danger: str) -> None:
     resource, value = DANGERS[danger]
-    before = [moved(number, "p") for number in range(300)]
-    after = [moved(number, "new") for number in range(300)]
+    before, after = (
+        [export(f"x{n}", destination=s3(prefix=f"{prefix}{n}/")) for n in range(300)]
+        for prefix in ("p", "new")
+    )
     plan = changed(*after, resource, before=(*before, LAKE))
     assert [form for form, write in FORMATS.items() if value not in write(plan)] == []
 
 
 @pytest.mark.parametrize("spec", [{"sql_query": "select a from persons"}, {"model": "persons"}])
-@pytest.mark.parametrize("count", [1, 21, 60])
+@pytest.mark.parametrize("count", [1, 21])
 def test_plan_v2_a_group_has_no_member_that_collects_something_else(
     spec: dict[str, Any], count: int
 ) -> None:
@@ -78,23 +76,20 @@ def test_plan_v2_a_group_has_no_member_that_collects_something_else(
     assert "persons" in text.split("\n\n")[1]
 
 
-def test_plan_v2_a_project_that_collects_more_is_in_no_group() -> None:
+def test_plan_v2_what_reaches_something_else_is_in_no_group() -> None:
     others = [project(f"p{number}") for number in range(30)]
     evil = project("evil", session_recording_opt_in=True, app_urls=["https://evil.example"])
     text = plan_as_text(planned(desired_of(*others, evil), live_of()))
     assert "  + 30 projects" in text
     assert "https://evil.example" in text
-
-
-def test_updates_that_send_secrets_to_other_addresses_are_in_no_group() -> None:
-    def rotated(version: str) -> list[Resource]:
-        hosts = ["a.example"] * 5 + ["b.example"]
-        return [
-            export(f"x{number}", destination=postgres(host), secret_version=version)
-            for number, host in enumerate(hosts)
+    before, after = (
+        [
+            export(f"x{n}", destination=postgres(f"{host}.example"), secret_version=version)
+            for n, host in enumerate("aaaaab")
         ]
-
-    text = plan_as_text(changed(*rotated("2"), before=tuple(rotated("1"))))
+        for version in "12"
+    )
+    text = plan_as_text(changed(*after, before=tuple(before)))
     assert "  ~ 5 batch exports" in text
     assert "  ~ batch_export.x5" in text
 
@@ -130,36 +125,14 @@ def test_a_first_apply_has_one_line_for_each_host_with_counts() -> None:
     ]
 
 
-def test_the_section_is_absent_if_nothing_is_new() -> None:
-    plan = changed(export(interval="day"), before=(export(),))
+def test_the_section_is_absent_if_nothing_is_new_and_hostile_values_stay_on_their_line() -> None:
+    plain = changed(export(interval="day"), before=(export(),))
+    plan = changed(export(destination=s3(bucket_name="b\n::error::\u202ex`")))
     for write in (plan_as_text, plan_as_markdown, plan_as_github, plan_as_html):
-        assert "ew places" not in write(plan)
-
-
-def test_hostile_values_stay_on_their_line() -> None:
-    bucket = "b\n::error::\u202ex`"
-    plan = changed(export(destination=s3(bucket_name=bucket)), before=(export(),))
-    for write in (plan_as_text, plan_as_markdown, plan_as_html, plan_as_github):
+        assert "ew places" not in write(plain)
         text = write(plan)
         assert "\n::error" not in text
         assert "\u202e" not in text
-
-
-def test_dangers_come_first_and_what_is_new_before_warnings() -> None:
-    before = (export("a", destination=s3(prefix="a/")), export("b"), LAKE)
-    after = (
-        export("a", destination=s3(prefix="other/")),
-        export("b", destination=s3(bucket_name="new")),
-        export(destination=postgres(EVIL)),
-    )
-    plan = changed(*after, before=before)
-    text = plan_as_text(plan).partition("\n\n  ~")[2]
-
-    def position(change: Change) -> int:
-        return text.index(f'{change.address} "')
-
-    ordered = sorted(plan.effective, key=position)
-    assert [change.address.key for change in ordered] == ["lake", "b", "a"]
 
 
 def test_plan_v7_a_known_secret_to_a_new_address_names_each_object() -> None:

@@ -26,51 +26,39 @@ from reconciler.model.event import (
 )
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, PlanSource
+from reconciler.model.text import duration_as_text, estimate_as_text
 from reconciler.model.values import Address
 from reconciler.render.options import Style
-from reconciler.render.progress import Progress, error_as_text, event_as_text
+from reconciler.render.progress import Progress, error_as_text, event_as_text, report_as_text
 from tests.unit.render.test_diagnostics import HOSTILE, breaking
 
 CHANGE = Change(Address("batch_export", "lake"), Action.UPDATE, "Lake")
 
 
-def test_a_change_that_ended_is_a_line() -> None:
-    text = [
-        event_as_text(event)
-        for event in (
-            Done(CHANGE, "7", ("name was altered",)),
-            Failed(CHANGE, "the service said no", "ask again"),
-            Skipped(CHANGE, "create of project.web failed"),
-            Started(CHANGE),
-        )
-    ]
-    assert text == [
-        '~ updated batch_export.lake "Lake" (id 7)\n    ! name was altered',
-        '✗ update of batch_export.lake "Lake" failed: the service said no\n    hint: ask again',
-        '○ update of batch_export.lake "Lake" skipped: create of project.web failed',
-        "",
-    ]
-    assert event_as_text(Interrupting()).startswith("Stopping: waiting for running changes")
-    assert event_as_text(Interrupting(forced=True)).startswith("Stopping now: ")
+LAKE = 'batch_export.lake "Lake"'
+LINES: list[tuple[Event, str]] = [
+    (Done(CHANGE, "7", ("name was altered",)), f"~ updated {LAKE} (id 7)\n    ! name was altered"),
+    (
+        Done(CHANGE, "7", adopted=True),
+        f"~ updated {LAKE} (id 7), adopted: its create had no clear answer",
+    ),
+    (Failed(CHANGE, "no", "ask again"), f"✗ update of {LAKE} failed: no\n    hint: ask again"),
+    (Failed(CHANGE, "504", unknown=True), f"✗ update of {LAKE} has an unknown outcome: 504"),
+    (Failed(CHANGE, "differs", stale=True), f"✗ update of {LAKE} is stale: differs"),
+    (Failed(CHANGE, "no", live_id="7"), f"✗ update of {LAKE} failed (created: id 7): no"),
+    (Skipped(CHANGE, "web failed"), f"○ update of {LAKE} skipped: web failed"),
+    (Started(CHANGE), ""),
+    (
+        Interrupting(),
+        "Stopping: waiting for running changes (at most 5 s). Repeat to stop now.",
+    ),
+    (Interrupting(forced=True), "Stopping now: requests in flight are abandoned."),
+]
 
 
-def test_what_is_not_certain_is_a_line_that_says_so() -> None:
-    text = [
-        event_as_text(event)
-        for event in (
-            Done(CHANGE, "7", adopted=True),
-            Failed(CHANGE, "504", unknown=True),
-            Failed(CHANGE, "interval differs", stale=True),
-            Failed(CHANGE, "no", live_id="7"),
-        )
-    ]
-    lake = 'batch_export.lake "Lake"'
-    assert text == [
-        f"~ updated {lake} (id 7), adopted: its create had no clear answer",
-        f"✗ update of {lake} has an unknown outcome: 504",
-        f"✗ update of {lake} is stale: interval differs",
-        f"✗ update of {lake} failed (created: id 7): no",
-    ]
+@pytest.mark.parametrize(("event", "text"), LINES, ids=lambda item: str(item)[:40])
+def test_an_event_is_a_line(event: Event, text: str) -> None:
+    assert event_as_text(event) == text
 
 
 def test_text_of_the_server_is_escaped_and_indented() -> None:
@@ -95,24 +83,21 @@ def test_errors_are_escaped_and_every_line_is_labelled() -> None:
     assert lines[2:4] == ["  detail", "  hint: way"]
 
 
-def test_several_problems_are_several_errors() -> None:
-    problems = ReconcilerError("a: 2 are named 'A'\n  id: 1\n  id: 2\nb: none has the id 3")
-    assert error_as_text(problems) == (
-        "error: a: 2 are named 'A'\n  id: 1\n  id: 2\nerror: b: none has the id 3\n"
-    )
-    assert error_as_text(problems, Style(colour=True)).count("\x1b[1;31merror\x1b[0m: ") == 2
+PROBLEMS = ReconcilerError("a: 2 are named 'A'\n  id: 1\n  id: 2\nb: none has the id 3")
 
 
 @pytest.mark.parametrize(
     ("hint", "lines"),
     [
+        (None, ["error: a", "  id: 1", "error: b"]),
         ("pin a\nname b", ["error: a", "  id: 1", "  hint: pin a", "error: b", "  hint: name b"]),
         ("pin both", ["error: a", "  id: 1", "error: b", "  hint: pin both"]),
     ],
 )
-def test_a_hint_for_each_problem_is_below_it(hint: str, lines: list[str]) -> None:
-    text = error_as_text(ReconcilerError("a\n  id: 1\nb", hint=hint))
-    assert text.splitlines() == lines
+def test_each_problem_is_an_error_with_its_hint(hint: str | None, lines: list[str]) -> None:
+    error = ReconcilerError("a\n  id: 1\nb", hint=hint)
+    assert error_as_text(error).splitlines() == lines
+    assert error_as_text(error, Style(colour=True)).count("\x1b[1;31merror\x1b[0m: ") == 2
 
 
 def test_an_error_fits_a_terminal_and_its_commands_stay_whole() -> None:
@@ -133,8 +118,7 @@ def test_an_error_fits_a_terminal_and_its_commands_stay_whole() -> None:
 
 
 def test_a_problem_with_details_is_one_of_several_environments() -> None:
-    error = ReconcilerError("a: 2 are named 'A'\n  id: 1\n  id: 2\nb: none has the id 3")
-    item = OfEnvironment[Plan]("dev", error=error)
+    item = OfEnvironment[Plan]("dev", error=PROBLEMS)
     assert item.problems == ("a: 2 are named 'A'; id: 1; id: 2", "b: none has the id 3")
 
 
@@ -179,12 +163,6 @@ class Screen:
         return self.text
 
 
-def test_in_a_pipe_every_change_that_ends_is_a_line() -> None:
-    screen = Screen()
-    assert screen.after(0, Planned(PLAN), Started(CHANGE), Started(OTHER)) == ""
-    assert screen.after(1, Done(CHANGE, "7"), Failed(OTHER, "no")) == LAKE_LINE + POND_LINE
-
-
 def test_in_a_pipe_the_status_is_a_line_every_five_seconds() -> None:
     screen = Screen()
     screen.after(0, Sending("GET", "/p"), Reading("projects", 100, 250), Sent("GET", "/p", 200))
@@ -194,6 +172,8 @@ def test_in_a_pipe_the_status_is_a_line_every_five_seconds() -> None:
     screen.after(0, Reading("batch_exports", 4300, 10_000), Reading("projects", 250, 250))
     line = "Reading    projects 250/250 · batch exports 4,300/10,000 · 1 call\n"
     assert screen.after(0.2) == line
+    assert screen.after(0, Planned(PLAN), Started(CHANGE), Started(OTHER)) == ""
+    assert screen.after(1, Done(CHANGE, "7"), Failed(OTHER, "no")) == LAKE_LINE + POND_LINE
 
 
 def test_f5_a_wait_is_a_line_when_it_begins_also_in_a_pipe() -> None:
@@ -203,14 +183,8 @@ def test_f5_a_wait_is_a_line_when_it_begins_also_in_a_pipe() -> None:
     line = "Applying   0/2 · 2 at once · waiting 41 s for the rate limit (480 a minute)\n"
     assert screen.after(1, wait) == line
     assert screen.after(0, wait, wait) == ""
-    assert (
-        screen.after(30)
-        == "Applying   0/2 · 2 at once · waiting 11 s for the rate limit (480 a minute)\n"
-    )
+    assert screen.after(30) == line.replace("41 s", "11 s")
     assert screen.after(17) == "Applying   0/2 · 2 at once\n"
-
-
-def test_a_short_wait_is_no_line() -> None:
     assert Screen().after(0, Planned(PLAN), Waiting(1.5, "retry")) == ""
 
 
@@ -221,20 +195,20 @@ def test_on_a_terminal_the_status_is_overwritten_and_stays_the_last_line() -> No
     assert screen.after(1, Done(CHANGE, "7")) == f"<{LAKE_LINE}<Applying   1/2"
     assert screen.after(0.05, Started(OTHER)) == ""
     assert screen.after(0.05, Failed(OTHER, "no")) == f"<{POND_LINE}<Applying   2/2"
-
-
-def test_on_a_terminal_the_status_is_drawn_ten_times_a_second_at_most() -> None:
-    screen = Screen(live=True)
-    screen.after(0, Planned(PLAN))
     drawn = [screen.after(0.01, Reading("projects", number)) for number in range(100)]
     assert 9 <= sum(map(bool, drawn)) <= 10
+    screen.text = ""
+    screen.progress.clear()
+    assert screen.text == "<"
+    assert screen.after(10) == ""
 
 
 def test_the_status_fits_the_terminal() -> None:
     screen = Screen(live=True, width=40)
-    text = screen.after(1, Planned(PLAN), Waiting(300, "a very long reason " * 5))
+    text = screen.after(1, Planned(PLAN), Sent("GET", HOSTILE, 200), Waiting(300, HOSTILE * 5))
     assert len(text.rpartition("<")[2]) < 40
     assert text.endswith("…")
+    assert not breaking(text)
 
 
 def test_a_request_without_an_answer_is_shown() -> None:
@@ -252,15 +226,6 @@ def test_verification_is_a_phase_of_its_own() -> None:
     assert screen.after(10) == ""
 
 
-def test_clear_removes_the_status_until_the_next_event() -> None:
-    screen = Screen(live=True)
-    screen.after(1, Sending("GET", "/p"))
-    screen.text = ""
-    screen.progress.clear()
-    assert screen.text == "<"
-    assert screen.after(10) == ""
-
-
 def test_verbose_lists_every_request() -> None:
     screen = Screen(verbose=True)
     answered = Sent("GET", "/api/x/", 200, seconds=0.0123)
@@ -268,13 +233,6 @@ def test_verbose_lists_every_request() -> None:
     assert screen.after(0, answered, failed) == (
         "GET /api/x/ 200 12 ms\nPATCH /api/x/ no answer (no answer in 30 s) 30000 ms (attempt 2)\n"
     )
-
-
-def test_a_status_has_no_control_characters_of_the_service() -> None:
-    screen = Screen(live=True)
-    screen.after(0, Planned(PLAN))
-    text = screen.after(1, Sent("GET", HOSTILE, 200), Waiting(30, HOSTILE))
-    assert not breaking(text)
 
 
 def test_skips_for_one_reason_are_counted_after_the_third() -> None:
@@ -289,3 +247,67 @@ def test_skips_for_one_reason_are_counted_after_the_third() -> None:
     lines = "".join(written).splitlines()
     assert len(lines) == 5
     assert lines[-1] == "○ 7 more skipped: the run was interrupted"
+
+
+CREATED = Change(Address("batch_export", "lake"), Action.CREATE, "lake")
+UPDATED = Change(Address("batch_export", "pond"), Action.UPDATE, "pond")
+AGAIN = "Run the command again to continue. Completed changes are not repeated.\n"
+REFUSED = "Correct what the service refused, then apply again. Completed changes stay.\n"
+BOTH = (Failed(CREATED, "400", refused=True), Failed(UPDATED, "503"))
+STALE = (Failed(CREATED, "no", stale=True), Failed(UPDATED, "no"))
+SKIPPED = (Skipped(UPDATED, "x"),)
+
+
+@pytest.mark.parametrize(
+    ("report", "text"),
+    [
+        (Report(), ""),
+        (Report((Done(CREATED, "1"), Done(UPDATED, "2"))), "\nApplied: 1 created, 1 updated\n"),
+        (
+            Report(failed=(Failed(CREATED, "no"),), skipped=SKIPPED, interrupted=True),
+            f"\nInterrupted: no changes; 1 failed, 1 skipped\n{AGAIN}",
+        ),
+        pytest.param(
+            Report(failed=BOTH), f"\nApplied: no changes; 2 failed\n{REFUSED}", id="plan_v11"
+        ),
+        (Report(failed=STALE), f"\nApplied: no changes; 1 failed, 1 stale\n{AGAIN}"),
+    ],
+)
+def test_the_report_of_a_run(report: Report, text: str) -> None:
+    assert report_as_text(report) == text
+
+
+def test_unknown_outcomes_are_listed_with_what_to_do() -> None:
+    report = Report(
+        done=(Done(UPDATED, "2", adopted=True),),
+        failed=(Failed(CREATED, "504", "look", unknown=True),),
+    )
+    text = report_as_text(report)
+    assert text.startswith(
+        "\nApplied: 1 updated (1 adopted); 1 with an unknown outcome\n"
+        "  ✗ create of batch_export.lake has an unknown outcome: 504\n    hint: look\n"
+    )
+    assert "Run `reconciler plan` to see what is left" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (-1, "0 s"),
+        (40.2, "41 s"),
+        (59.9, "1 min"),
+        (80, "1 min 20 s"),
+        (3600, "1 h"),
+        (7_501, "2 h 6 min"),
+    ],
+)
+def test_durations_are_rounded_up(seconds: float, text: str) -> None:
+    assert duration_as_text(seconds) == text
+
+
+def test_an_estimate_names_calls_time_and_the_hourly_limit() -> None:
+    assert estimate_as_text(1, 0.2) == "1 call, about 1 s"
+    assert estimate_as_text(1_212, 130) == "1,212 calls, about 2 min 10 s"
+    text = estimate_as_text(9_000, 4_000, beyond_hour=True)
+    assert text == "9,000 calls, about 1 h 7 min; more than the hourly limit allows at once"

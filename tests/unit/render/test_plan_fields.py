@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,49 +74,45 @@ def test_lists_that_differ_have_differences(before: list[Any], after: list[Any])
     assert bool(parts) is (canonical_text(before) != canonical_text(after))
 
 
-def test_an_inserted_item_is_one_difference() -> None:
-    old = [{"key": f"filter-{number}", "value": "x" * 20} for number in range(5)]
-    new = [{"key": "first"}, *old]
-    assert differences(old, new) == [((0,), MISSING, {"key": "first"})]
+FILTERS = [{"key": f"filter-{number}", "value": "x" * 20} for number in range(5)]
+LONG = [{"key": f"filter-{number}", "value": [number], "kind": "event"} for number in range(300)]
+MANY = [{"key": f"a{number}", "same": 1} for number in range(100)]
+OTHERS = [{"key": f"b{number}", "same": 1} for number in range(100)]
+OLD = [{"key": "email", "value": "x" * 60}, {"key": "host"}, {"key": "kept", "value": "z"}]
+PAIR = [{"key": "a", "value": ["x", "y"]}, {"key": "b", "value": "z" * 100}]
+TURNED = put(PAIR, (0, "value"), ["y", "x"])
+BOTH = put(TURNED, (1, "key"), "c")
 
 
-def test_several_equal_items_show_both_lists() -> None:
-    old, new = [WIDE, "x", "x"], [WIDE]
-    assert differences(old, new) == [((), old, new)]
-    assert differences(new, old) == [((), new, old)]
-
-
-def test_a_changed_item_is_compared_inside_and_a_new_one_is_whole() -> None:
-    old = [{"key": "email", "value": "x" * 60}, {"key": "host"}, {"key": "kept", "value": "z"}]
-    changed = [{"key": "email", "value": "y"}, *old[1:]]
-    assert differences(old, changed) == [((0, "value"), "x" * 60, "y")]
-    other = [old[0], {"cohort": 7}, old[2]]
-    assert differences(old, other) == [((1,), {"key": "host"}, {"cohort": 7})]
-
-
-def test_two_differences_in_a_list_of_300_are_two_lines() -> None:
-    old = [{"key": f"filter-{number}", "value": [number], "kind": "event"} for number in range(300)]
-    new = put([{"key": "first"}, *old], (200, "value"), ["other"])
-    assert differences(old, new) == [
-        ((0,), MISSING, {"key": "first"}),
-        ((199, "value", 0), 199, "other"),
-    ]
-
-
-def test_another_order_shows_both_lists() -> None:
-    items = [{"key": "a", "value": ["x", "y"]}, {"key": "b", "value": "z" * 100}]
-    assert differences(items, items[::-1]) == [((), items, items[::-1])]
-    inner = put(items, (0, "value"), ["y", "x"])
-    assert differences(items, inner) == [((), items, inner)]
-    both = put(inner, (1, "key"), "c")
-    assert differences(items, both) == [((), items, both)]
-    assert differences(items, [*items, items[0]]) == [((2,), MISSING, items[0])]
-
-
-def test_many_other_items_are_not_compared_with_each_other() -> None:
-    old = [{"key": f"a{number}", "same": 1} for number in range(100)]
-    new = [{"key": f"b{number}", "same": 1} for number in range(100)]
-    assert differences(old, new) == [((), old, new)]
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(FILTERS, [WIDE, *FILTERS], [((0,), MISSING, WIDE)], id="inserted"),
+        ([WIDE, "x", "x"], [WIDE], [((), [WIDE, "x", "x"], [WIDE])]),
+        ([WIDE], [WIDE, "x", "x"], [((), [WIDE], [WIDE, "x", "x"])]),
+        (OLD, put(OLD, (0, "value"), "y"), [((0, "value"), "x" * 60, "y")]),
+        (OLD, [OLD[0], {"c": 7}, OLD[2]], [((1,), {"key": "host"}, {"c": 7})]),
+        pytest.param(
+            LONG,
+            put([WIDE, *LONG], (200, "value"), ["other"]),
+            [((0,), MISSING, WIDE), ((199, "value", 0), 199, "other")],
+            id="two-of-300",
+        ),
+        pytest.param(PAIR, PAIR[::-1], [((), PAIR, PAIR[::-1])], id="another-order"),
+        (PAIR, TURNED, [((), PAIR, TURNED)]),
+        (PAIR, BOTH, [((), PAIR, BOTH)]),
+        (PAIR, [*PAIR, PAIR[0]], [((2,), MISSING, PAIR[0])]),
+        pytest.param(MANY, OTHERS, [((), MANY, OTHERS)], id="too-many"),
+        ({"a": True}, {"a": 1}, [(("a",), True, 1)]),
+        (["a"], ["a", "b"], []),
+        ({"a": 1}, {"b": 1}, []),
+        ({"a": 1}, None, []),
+        ("a", "b", []),
+    ],
+)
+def test_differences_of_values(old: Any, new: Any, expected: list[Any]) -> None:
+    """Short or unrelated values are whole; another order or equal items show both lists."""
+    assert differences(old, new) == expected
 
 
 def test_another_order_is_shown_line_by_line() -> None:
@@ -144,14 +141,12 @@ def test_short_or_unrelated_values_are_whole() -> None:
 
 
 def test_a_long_query_is_compared_by_columns() -> None:
-    columns = [f"properties.column_{number}" for number in range(20)]
-    before = ", ".join(columns)
-    after = before.replace("column_7,", "column_seven,")
-    assert text_lines(before, after) == (
+    before = ", ".join(f"properties.column_{number}" for number in range(20))
+    assert text_lines(before, before.replace("column_7,", "seven,")) == (
         "  @@ -7,3 +7,3 @@",
         "  properties.column_6,",
         "- properties.column_7,",
-        "+ properties.column_seven,",
+        "+ properties.seven,",
         "  properties.column_8,",
     )
 
@@ -208,12 +203,7 @@ def test_lines_contain_both_sides(old: list[str], new: list[str]) -> None:
 def test_long_texts_are_cut_and_the_rest_is_counted() -> None:
     before = "\n".join(f"a{number}" for number in range(3_000))
     lines = text_lines(before, before.replace("a", "b"))
-    assert lines[0] == "- a0"
-    assert lines[20] == "  … 5960 more lines"
-    assert lines[-1] == "+ b2999"
-
-
-def test_a_line_cannot_forge_another() -> None:
+    assert (lines[0], lines[20], lines[-1]) == ("- a0", "  … 5960 more lines", "+ b2999")
     assert capped(iter(["+ a\x1b[2K\u202e\rPlan"])) == ("+ a\\x1b[2K\\u202e\\rPlan",)
 
 

@@ -83,9 +83,6 @@ def test_f8_a_killed_run_shows_what_is_unknown(tmp_path: Path) -> None:
     assert '~ not sent  update batch_export.pond "Pond"\n' in text
     assert "The outcome of 1 change is unknown." in text
     assert exit_code_of_run(result.shown) == ExitCode.PARTLY_APPLIED
-
-
-def test_failures_are_shown(tmp_path: Path) -> None:
     ends = (Planned(PLAN), Done(LAKE, "e1"), Failed(POND, "400: no"))
     text = written("audit", "text", audit(file_of(tmp_path, (RUN, ends))))
     assert '+ done    create batch_export.lake "Lake" (id e1)\n' in text

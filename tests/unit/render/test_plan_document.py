@@ -1,0 +1,110 @@
+"""Test the document of a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.resource import State
+from reconciler.model.values import SecretRef
+from reconciler.render.document import inline, link
+from reconciler.render.html import plan_as_html
+from reconciler.render.plan_document import document_of, environment_as_text
+from reconciler.render.plan_fields import LineKind
+from reconciler.render.plan_markdown import plan_as_markdown
+from reconciler.render.plan_text import plan_as_text
+from tests.support.worlds import (
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+    s3,
+    with_secrets,
+)
+
+UUID = "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0"
+
+
+def test_a_deletion_is_brief_and_has_all_fields_if_verbose() -> None:
+    desired = desired_of(project(), export(state=State.ABSENT))
+    plan = planned(desired, live_of(live_project(), live_export()))
+    assert document_of(plan).entries[0].lines == ()
+    (deletion,) = document_of(plan, verbose=True).entries
+    assert {"name", "interval", "destination.type"} <= {line.name for line in deletion.lines}
+    assert {(line.kind, line.after) for line in deletion.lines} == {(LineKind.SET, "")}
+
+
+def test_what_was_applied_is_one_line_with_age_commits_and_counts() -> None:
+    source = PlanSource(
+        environment="e",
+        organization="o",
+        base_url="u",
+        tool_version="t",
+        applied="1a2b3c4d5e6f",
+        applied_commits=14,
+        applied_time="2026-01-01T12:00:00Z",
+        recorded=41,
+        declared=42,
+    )
+    plan = Plan(source, (), created_at="2026-01-10T13:00:00Z")
+
+    def applied(plan: Plan, **fields: Any) -> str:
+        return document_of(replace(plan, source=replace(source, **fields))).applied
+
+    assert applied(plan) == "1a2b3c4 (9 days, 14 commits ago): 41 of 42 resources"
+    assert applied(plan, applied_time=None).startswith("1a2b3c4 (14 commits ago): ")
+    assert applied(plan, applied_time="2026-01-10T11:00:00Z").startswith("1a2b3c4 (2 hours, ")
+    assert applied(plan, applied_time="yesterday").startswith("1a2b3c4 (14 commits ago): ")
+    assert applied(plan, applied_commits=0).startswith("1a2b3c4 (9 days ago): ")
+    at_head = {"head": "1a2b3c4d5e6f", "head_ref": "main"}
+    assert applied(plan, **at_head).startswith("main@1a2b3c4: ")
+    assert applied(plan, applied=None) == "no inventory"
+
+
+@pytest.mark.parametrize(
+    ("organization", "name", "short", "full"),
+    [
+        (UUID, None, "organization 0188461e…6ac0", f"organization {UUID}"),
+        ("acme-organization", None, *["organization acme-organization"] * 2),
+        ("0188461e-55a4", "A\nB", "", "organization 0188461e-55a4"),
+    ],
+    ids=["uuid", "text", "plan_v10"],
+)
+def test_an_organization_is_short_and_shown_by_name_if_that_is_known(
+    organization: str, name: str | None, short: str, full: str
+) -> None:
+    source = PlanSource("prod", organization, "https://x", "t", organization_name=name)
+    begin = 'prod "A\\nB"' if name else "prod"
+    shown = " · ".join(filter(None, [begin, "https://x", short]))
+    assert environment_as_text(source) == shown
+    assert environment_as_text(source, full=True) == f"{begin} · https://x · {full}"
+    assert inline(shown.removeprefix("prod ")) in plan_as_markdown(Plan(source, ()))
+
+
+def test_security_25_no_address_and_no_secret_hides_in_a_group_of_new_objects() -> None:
+    usual = {"bucket_name": "acme", "endpoint_url": "https://s3.acme.example"}
+    created = [export(f"e{n}", destination=with_secrets(**usual)) for n in range(60)]
+    evil = {**usual, "endpoint_url": "https://evil.example"}
+    created[45] = export("e45", destination=s3(**evil))
+    created[46] = export("e46", destination=with_secrets(**{**usual, "bucket_name": "evil-bucket"}))
+    other = {**usual, "aws_access_key_id": SecretRef.of("env", "PRODUCTION")}
+    created[47] = export("e47", destination=s3(**other))
+    plan = planned(desired_of(project(), *created), live_of(live_project()))
+    for text in (plan_as_text(plan), plan_as_markdown(plan), plan_as_html(plan)):
+        for shown in ("s3.acme.example", "evil.example", "evil-bucket", "57 batch exports"):
+            assert shown in text
+    for text in (plan_as_markdown(plan), plan_as_html(plan)):
+        assert "env:KEY}" in text
+        assert "env:PRODUCTION}" in text
+
+
+def test_an_address_cannot_end_a_link_or_begin_a_title() -> None:
+    page = 'https://x.example/a?b=%20#c" "title'
+    assert link("x", page) == "[x](https://x.example/a?b=%20#c%22%20%22title)"
+    assert link("x", "https://x/>)|\n<b") == "[x](https://x/%3E%29%7C%0A%3Cb)"
