@@ -1,17 +1,15 @@
-"""Planning and applying: git, replacements, unknown outcomes and concurrent changes."""
+"""Planning and applying: replacements, failures, limited keys, warnings, ids."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import StartService
-from tests.support.cli import reconciler, write
-from tests.support.emulator import RunningEmulator, start_emulator
-from tests.support.git import Git
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
 
 NOOP = {"type": "NoOp", "config": {}}
 
@@ -25,69 +23,15 @@ def files(**exports: dict[str, object]) -> dict[str, str]:
     return {"resources.yaml": text}
 
 
-def git(folder: Path, *arguments: str) -> None:
-    identity = ("-c", "user.name=t", "-c", "user.email=t@t.example")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
-
-
-def commit(folder: Path, message: str) -> None:
-    git(folder, "add", "-A")
-    git(folder, "commit", "-m", message)
-
-
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     policy = "version: 1\npolicy: {prune: true}\n"
     return write(tmp_path / "repo/pipelines", {"reconciler.yaml": policy})
 
 
-def apply(folder: Path, running: RunningEmulator, *more: str):
-    return reconciler(
-        "apply",
-        "-C",
-        folder,
-        "--auto-approve",
-        *more,
-        environ={
-            **running.environ(),
-            "RECONCILER_SECRET_ID": "user-name",
-            "RECONCILER_SECRET_KEY": "pass-word",
-        },
-    )
-
-
-def test_what_was_applied_separates_removals_changes_and_drift(
-    workspace: Path, emulator: RunningEmulator
-) -> None:
-    write(workspace, files(a={}, b={}, c={}))
-    git(workspace.parent, "init", "-b", "main")
-    commit(workspace, "one")
-    Git(workspace.parent).trust()
-    assert apply(workspace, emulator).code == 0
-    stray = {"name": "stray", "interval": "hour", "destination": NOOP}
-    project = emulator.exports()["a"]["team_id"]
-    emulator.call("POST", f"/api/projects/{project}/batch_exports/", stray).raise_for_status()
-    drifted = emulator.exports()["b"]
-    path = f"/api/projects/{project}/batch_exports/{drifted['id']}/"
-    emulator.call("PATCH", path, {"interval": "week"}).raise_for_status()
-    write(workspace, files(a={"interval": "day"}, b={}))
-    commit(workspace, "two")
-    plan = reconciler("plan", "-C", workspace, environ=emulator.environ())
-    changed, drift = plan.out.split("Drift (")
-    assert 'interval  "hour" -> "day"' in changed
-    assert 'interval  "week" -> "hour"' in drift
-    assert "removed from the configuration" in changed
-    assert "2 to update, 1 to delete" in plan.out
-    done = apply(workspace, emulator)
-    assert done.code == 0, done.err
-    assert set(emulator.exports()) == {"a", "b", "stray"}
-
-
-def _head(folder: Path, ref: str) -> str:
-    ended = subprocess.run(
-        ["git", "rev-parse", ref], cwd=folder, check=True, capture_output=True, text=True
-    )
-    return ended.stdout.strip()
+def apply(folder: Path, running: RunningEmulator, *more: str) -> Ran:
+    environ = {**running.environ(), "RECONCILER_SECRET_KEY": "pass-word"}
+    return reconciler("apply", "-C", folder, "--auto-approve", *more, environ=environ)
 
 
 @pytest.fixture
@@ -119,25 +63,6 @@ def test_a_replacement_creates_first_and_keeps_unmanaged_fields(
     new = newest.exports()["a"]
     assert new["id"] != old["id"]
     assert (new["paused"], new["end_at"]) == (True, "2030-01-01T00:00:00Z")
-
-
-def test_a_change_just_before_a_deletion_stops_it(
-    workspace: Path, emulator: RunningEmulator
-) -> None:
-    write(workspace, files(a={}))
-    assert apply(workspace, emulator).code == 0
-    export = emulator.exports()["a"]
-    write(workspace, files(a={"state": "absent"}))
-    rule = {
-        "match": {"method": "GET", "path": f"*{export['id']}/"},
-        "fault": "edit",
-        "set": {"interval": "week"},
-    }
-    emulator.admin("PUT", "faults", [rule])
-    done = apply(workspace, emulator)
-    assert done.code == 3
-    assert 'interval: "hour" -> "week"' in done.err
-    assert emulator.exports()["a"]["interval"] == "week"
 
 
 def test_a_create_in_two_steps_sets_what_the_server_overwrote(
@@ -176,69 +101,30 @@ def test_a_failure_skips_its_dependents_only(workspace: Path, emulator: RunningE
     assert len(emulator.exports()) == 2
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (("--target", "batch_export.a"), {"a"}),
-        (("--exclude", "*.a"), {"b"}),
-        (("--kind", "batch_export", "--target", "*.b"), {"b"}),
-        (("--project", "web"), {"a", "b"}),
-    ],
-)
-def test_an_apply_with_a_target_applies_only_that(
-    workspace: Path, emulator: RunningEmulator, options: tuple[str, ...], expected: set[str]
+def test_a_key_limited_to_a_project_can_plan_that_project(
+    workspace: Path, service_of: StartService
 ) -> None:
-    write(workspace, files(a={}, b={}))
-    assert apply(workspace, emulator, *options).code == 0
-    assert set(emulator.exports()) == expected
-
-
-def test_a_key_limited_to_a_project_can_plan_that_project(workspace: Path, tmp_path: Path) -> None:
-    seed = tmp_path / "seed.json"
     exports = [{"name": "a", "interval": "hour", "destination": NOOP}]
-    seed.write_text(
-        json.dumps(
-            {
-                "organizations": [
-                    {
-                        "id": "o",
-                        "name": "O",
-                        "projects": [
-                            {"id": 1, "name": "Web", "batch_exports": exports},
-                            {"id": 2, "name": "Other"},
-                        ],
-                    }
-                ],
-                "keys": [{"value": "phx_one", "projects": [1]}],
-            }
-        )
-    )
+    web = {"id": 1, "name": "Web", "batch_exports": exports}
+    organization = {"id": "o", "name": "O", "projects": [web, {"id": 2, "name": "Other"}]}
+    keys = [{"value": "phx_one", "projects": [1]}]
+    environ = service_of({"organizations": [organization], "keys": keys}).environ()
     declared = files(a={})["resources.yaml"].replace('"name": "Web"', '"id": 1, "name": "Web"')
     write(workspace, {"resources.yaml": declared})
-    with start_emulator(seed=seed) as running:
-        ran = reconciler("plan", "-C", workspace, environ=running.environ())
-        assert ran.out.endswith("(2 resources).\n"), ran.err
-        write(workspace, files(a={}))
-        refused = reconciler("plan", "-C", workspace, environ=running.environ())
-    assert refused.code == 1
-    assert "set `id` for each project" in refused.err
+    ran = reconciler("plan", "-C", workspace, environ=environ)
+    assert ran.out.endswith("(2 resources).\n"), ran.err
+    write(workspace, files(a={}))
+    refused = reconciler("plan", "-C", workspace, environ=environ)
+    assert (refused.code, "set `id` for each project" in refused.err) == (1, True)
 
 
 def test_experience_27_apply_prints_the_warnings_of_the_files_once(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
-    write(workspace, files())
-    write(workspace, {"reconciler.yaml": "version: 1\nvars: {unused: x}\n"})
-    for command in ("plan", "apply"):
-        ran = reconciler(
-            command,
-            "-C",
-            workspace,
-            *(["--auto-approve"] if command == "apply" else []),
-            environ=emulator.environ(),
-        )
-        assert ran.code == 0, ran.err
-        assert ran.err.count("[unused-variable]") == 1
+    write(workspace, {"reconciler.yaml": "version: 1\nvars: {unused: x}\n", **files()})
+    planned = reconciler("plan", "-C", workspace, environ=emulator.environ())
+    for ran in (planned, apply(workspace, emulator)):
+        assert (ran.code, ran.err.count("[unused-variable]")) == (0, 1), ran.err
 
 
 @pytest.mark.parametrize("options", [(), ("--dialect", "2026", "--no-organization-list")], ids=str)

@@ -57,19 +57,6 @@ def edit(workspace: Path, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
-def test_a_partial_saved_plan_is_verified_with_its_own_selection(
-    workspace: Path, emulator: RunningEmulator
-) -> None:
-    environ = emulator.environ()
-    saved = workspace.parent / "plan.json"
-    only = ("--target", "batch_export.lake")
-    planned = reconciler("plan", "-C", workspace, *only, "--out", saved, environ=environ)
-    assert planned.code == 0, planned.err
-    applied = reconciler("apply", saved, "-C", workspace, environ=environ)
-    assert applied.code == 0, applied.err
-    assert set(emulator.exports()) == {"Lake"}
-
-
 def test_a_partial_saved_plan_fails_if_its_selection_still_differs(
     workspace: Path, emulator: RunningEmulator
 ) -> None:

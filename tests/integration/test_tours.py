@@ -45,30 +45,28 @@ _ADOPTED = {
 }
 
 
-@pytest.mark.parametrize("dialect", ["2025", "2026"])
-def test_issue_32_the_quick_start_works_on_every_server(
-    dialect: str, service_of: StartService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    service = service_of(None, "--dialect", dialect)
-    tour = Tour(tmp_path, service.environ(), "http://127.0.0.1:8010")
-    tour.follow((ROOT / "docs/quickstart.md").read_text(encoding="utf-8"))
-
-
 @pytest.mark.parametrize(
-    ("page", "seed"),
-    [("quickstart", None), ("read-a-plan", None), ("output", None), ("adopt", _ADOPTED)],
+    ("page", "seed", "options"),
+    [
+        ("quickstart", None, ()),
+        ("quickstart", None, ("--dialect", "2025")),
+        ("quickstart", None, ("--dialect", "2026")),
+        ("read-a-plan", None, ()),
+        ("output", None, ()),
+        ("adopt", _ADOPTED, ()),
+    ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_every_block_of_the_page_runs(
+def test_issue_32_every_block_of_the_page_runs(
     page: str,
     seed: dict[str, object] | None,
+    options: tuple[str, ...],
     service_of: StartService,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    service = service_of(seed)
+    service = service_of(seed, *options)
     tour = Tour(tmp_path, service.environ(), "http://127.0.0.1:8010")
     tour.follow((ROOT / f"docs/{page}.md").read_text(encoding="utf-8"))
 
