@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import tomllib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from reconciler.paths import WORKSPACE_FILE
 from reconciler.version import REPOSITORY
 from scripts.readme import absolute_readme, addresses
 from tests.conftest import ROOT
 from tests.support.limits import TIMEOUT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
 HASHED = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 
 
@@ -96,3 +100,37 @@ def test_ecosystem_9_the_image_is_built_from_the_package_only() -> None:
     recipe = (ROOT / "recipes/container/Containerfile").read_text(encoding="utf-8")
     for label in ("source", "revision", "version"):
         assert f'org.opencontainers.image.{label}="${label.upper()}"' in recipe
+
+
+def test_security_21_every_dependency_has_an_exact_version_that_is_allowed() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert list(pins) == sorted(pins)
+    extras = [text for texts in PROJECT["optional-dependencies"].values() for text in texts]
+    for required in map(Requirement, (*PROJECT["dependencies"], *extras)):
+        if required.name != "posthog-reconciler":
+            assert required.specifier.contains(pins[canonicalize_name(required.name)])
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((ROOT / "examples").rglob("*.yaml")),
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_an_example_names_its_schema(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    _, _, name = first.partition("# yaml-language-server: $schema=")
+    form = (path.parent / name).resolve()
+    assert form.parent == ROOT / "schemas/editor"
+    title = "Workspace" if path.name == WORKSPACE_FILE else "Resources"
+    assert json.loads(form.read_bytes())["title"] == title
+
+
+def test_examples_and_schemas_are_installed_side_by_side() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    installed = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    schemas = PurePosixPath(installed["schemas"])
+    examples = {name: PurePosixPath(to) for name, to in installed.items() if "examples" in name}
+    assert examples
+    for name, to in examples.items():
+        assert to.relative_to(schemas.parent) == PurePosixPath(name)

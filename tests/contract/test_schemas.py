@@ -57,35 +57,15 @@ FIELDS = list(_described_fields())
 
 
 @pytest.mark.parametrize("name", DESCRIBED)
-def test_every_value_is_described(name: str) -> None:
+def test_every_value_is_described_and_consistent(name: str) -> None:
     for path, node in _nodes(schema(name), name):
         assert node.get("description"), path
-
-
-@pytest.mark.parametrize("name", DESCRIBED)
-def test_every_value_has_a_type(name: str) -> None:
-    for path, node in _nodes(schema(name), name):
         assert "type" in node, path
-
-
-@pytest.mark.parametrize("name", DESCRIBED)
-def test_defaults_and_examples_fit_their_own_schema(name: str) -> None:
-    for path, node in _nodes(schema(name), name):
         given = [node["default"]] if "default" in node else []
         for value in [*given, *node.get("examples", ())]:
             assert Draft202012Validator(dict(node)).is_valid(value), path
-
-
-@pytest.mark.parametrize("name", DESCRIBED)
-def test_dialects_exist(name: str) -> None:
-    for path, node in _nodes(schema(name), name):
         ends = [Dialect(node[word]) if word in node else None for word in ("x-since", "x-until")]
         assert Dialect.between(*ends), path
-
-
-@pytest.mark.parametrize("name", DESCRIBED)
-def test_what_needs_a_flag_is_a_known_value(name: str) -> None:
-    for path, node in _nodes(schema(name), name):
         assert set(node.get("x-feature-flag", ())) <= set(node.get("x-open-enum", ())), path
 
 

@@ -66,18 +66,10 @@ def test_experience_34_short_forms_of_help_and_version() -> None:
     assert "Did you mean 'plan'?" in unknown.err
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (("plan",), "set RECONCILER_BASE_URL, RECONCILER_ORGANIZATION, or add base_url, "),
-    ],
-)
-def test_a_wrong_command_shows_the_right_one(
-    tmp_path: Path, words: tuple[str, ...], hint: str
-) -> None:
-    write(tmp_path, {"reconciler.yaml": "version: 1\n", "audit.jsonl": ""})
-    environ = {"RECONCILER_API_KEY": "phx_key"}
-    ran = reconciler(*words, "-C", tmp_path, environ=environ)
+def test_a_plan_without_a_service_names_the_variables(tmp_path: Path) -> None:
+    write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    ran = reconciler("plan", "-C", tmp_path, environ={"RECONCILER_API_KEY": "phx_key"})
+    hint = "set RECONCILER_BASE_URL, RECONCILER_ORGANIZATION, or add base_url, "
     assert f"  hint: {hint}" in ran.err
 
 

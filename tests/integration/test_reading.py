@@ -48,12 +48,6 @@ def run(command: str, running: RunningEmulator, workspace: Path, *more: str) -> 
     return reconciler(command, "-C", workspace, *more, environ=running.environ())
 
 
-def test_the_plan_is_empty_without_faults(running: RunningEmulator, workspace: Path) -> None:
-    ran = run("plan", running, workspace, "--detailed-exitcode")
-    assert (ran.code, ran.out) == (0, ran.out)
-    assert f"{COUNT + 1:,} resources" in ran.out
-
-
 @pytest.mark.parametrize(
     "fault",
     [
