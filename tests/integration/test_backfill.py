@@ -1,175 +1,243 @@
-"""`backfill`: export a past range, once, on every server."""
+"""`backfill`: gaps close, nothing is started twice or after a stop, and every end is reported."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from reconciler.commands.backfill.planning import ClosedGaps, SincePause, Span, Wanted
+from reconciler.commands.backfill.starting import Backfilled, backfill, cancel_backfills
+from reconciler.commands.gaps import gaps
+from reconciler.commands.screen import exit_code_of_run
+from reconciler.commands.sending import Outputs
+from reconciler.commands.show import audit_of
+from reconciler.commands.workspace import Workspace
+from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.model.decoding import read_log
+from reconciler.model.event import Event, Sent, Waiting
+from reconciler.model.run import BackfillPlan
+from reconciler.render.options import DEFAULTS
+from reconciler.render.runs import ends_as_text
 from tests.conftest import StartService
-from tests.support.cli import reconciler, write
-from tests.support.emulator import RunningEmulator
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import DIALECTS
+from tests.support.limits import time_limit, until
+from tests.support.reports import written
+from tests.support.simulated import Begin, Simulated, no_op_export, start_simulated
 
-BODY = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+MORNING = Span("2026-10-19T00:00Z", "2026-10-19T05:00Z")
+DAY = Span("2026-10-19", "2026-10-20")
+POSTS = {"method": "POST", "path": "*/backfills/"}
 
 
-def workspace(folder: Path, client: str = "{}", **fields: object) -> Path:
-    files = {"batch_exports": {"lake": {"project": {"id": 1}, **BODY, **fields}}}
-    return write(
-        folder, {"reconciler.yaml": f"version: 1\nclient: {client}\n", "a.yaml": json.dumps(files)}
+def after_five_hours(begin: Begin, dialect: str = "2026") -> Simulated:
+    """Return a service with the hourly export `Lake`, five hours old."""
+    world = begin(dialect, auto_pause=False)
+    world.create()
+    world.advance(hours=5)
+    return world
+
+
+@pytest.fixture
+def world(begin: Begin) -> Simulated:
+    return after_five_hours(begin)
+
+
+def filled(world: Simulated, wanted: Wanted, names: str = "Lake", **options: Any) -> Backfilled:
+    return world.run(lambda it: backfill(it, (names,), wanted, auto_approve=True, **options))
+
+
+def stopped_by(world: Simulated, wanted: Wanted, is_last: Callable[[Event], bool]) -> Backfilled:
+    """Backfill Lake and wait, with a stop at an event."""
+
+    def stopping(workspace: Workspace) -> Workspace:
+        runtime = workspace.runtime
+
+        def listen(event: Event) -> None:
+            if is_last(event):
+                runtime.stop.request()
+
+        return replace(workspace, runtime=replace(runtime, listen=listen))
+
+    return world.run(
+        lambda it: backfill(stopping(it), ("Lake",), wanted, auto_approve=True, wait=True)
     )
 
 
-@pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
+def command(world: Simulated, *words: str | Path, approve: bool = True) -> Ran:
+    more = ("--auto-approve",) if approve else ()
+    folder, environ = world.workspace.folder, world.service.environ()
+    return reconciler("backfill", *words, *more, "-C", folder, environ=environ)
+
+
+def open_gaps(world: Simulated) -> int:
+    return world.run(gaps).report.gaps
+
+
+def ends(result: Backfilled) -> list[tuple[str, str, str]]:
+    return [
+        (f"{end.planned.start:%d %H:%M}", f"{end.planned.end:%d %H:%M}", end.state.value)
+        for end in result.ends
+    ]
+
+
+def states(result: Backfilled) -> list[tuple[int, str]]:
+    return [(end.planned.runs, end.state.value) for end in result.ends]
+
+
+def posts(world: Simulated) -> int:
+    return len([name for method, name in world.service.writes() if name.startswith("backfill")])
+
+
+# Gaps
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_after_a_backfill_of_all_gaps_there_are_none_and_nothing_is_proposed(
+    dialect: str, begin: Begin
+) -> None:
+    world = begin(dialect, auto_pause=False)
+    export = world.create()
+    world.advance(hours=5)
+    world.outcomes({"match": {"name": "Lake", "times": 3}, "status": "Failed"})
+    world.advance(hours=6)
+    world.call("POST", export, "pause/", {})
+    world.advance(hours=30)
+    world.call("POST", export, "unpause/", {})
+    world.advance(hours=4)
+    assert open_gaps(world) == 33
+    # The export has its ten latest runs: more must not be backfilled, and exported twice.
+    planned = filled(world, SincePause(), dry_run=True).plan
+    assert [f"{item.end - item.start}" for item in planned.backfills] == ["1 day, 6:00:00"]
+    assert ends(filled(world, ClosedGaps(), wait=True)) == [
+        ("20 15:00", "20 18:00", "completed"),
+        ("20 21:00", "22 03:00", "completed"),
+    ]
+    assert open_gaps(world) == 0
+    world.service.clear_requests()
+    assert filled(world, ClosedGaps()).plan.backfills == ()
+    assert posts(world) == 0
+
+
+def test_gaps_across_a_change_of_daylight_saving_are_closed_by_dates(begin: Begin) -> None:
+    world = begin("2026", "2026-10-29T12:00:00Z", auto_pause=False)
+    world.create(interval="day", timezone="US/Eastern", offset_hour=3)
+    world.advance(days=1)
+    world.outcomes({"match": {"name": "Lake", "times": 3}, "status": "Failed"})
+    world.advance(days=6)
+    assert open_gaps(world) == 3
+    world.service.clear_requests()
+    result = filled(world, ClosedGaps(), wait=True)
+    assert ends(result) == [("30 07:00", "02 08:00", "completed")]
+    assert (result.plan.runs, open_gaps(world)) == (3, 0)
+    sent = [it["body"] for it in world.service.requests() if it["path"].endswith("/backfills/")]
+    assert {"start_at": "2026-10-30", "end_at": "2026-11-02"} in sent
+
+
+def test_trap_15_47_leading_empty_intervals_are_settled_by_the_backfill(begin: Begin) -> None:
+    world = begin("2026", auto_pause=False)
+    world.call("POST", world.create(), "pause/", {})
+    world.advance(hours=10)
+    world.service.admin("PUT", "settings", {"first_data_at": "2026-10-20T16:20:00Z"})
+    assert open_gaps(world) == 10
+    assert ends(filled(world, ClosedGaps(), wait=True)) == [("20 10:00", "20 20:00", "completed")]
+    assert open_gaps(world) == 0
+    world.service.admin("PUT", "settings", {"first_data_at": "never"})
+    world.advance(hours=3)
+    assert open_gaps(world) == 3
+    assert ends(filled(world, SincePause(), wait=True))[0][2] == "empty"
+    assert open_gaps(world) == 0
+
+
+def test_trap_15_62_intervals_over_a_billing_limit_are_left_out(begin: Begin) -> None:
+    world = after_five_hours(begin, "2025")
+    world.outcomes({"match": {"name": "Lake", "times": 2}, "status": "FailedBilling"})
+    world.advance(hours=5)
+    plan = filled(world, ClosedGaps()).plan
+    assert plan.backfills == ()
+    notes = [note.partition(":")[0] for note in plan.objects[0].notes]
+    assert notes == ["2 intervals left out (billing)"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_apply_p1_failures_only_of_every_export_with_one_approval(
+    dialect: str, begin: Begin
+) -> None:
+    """A pause and missing runs stay; a project can be selected; a second command finds nothing."""
+    world = begin(dialect, auto_pause=False)
+    for name in ("Lake", "Pond", "Well"):
+        world.create(name)
+    world.call("POST", world.create("Ditch"), "pause/", {})
+    rules = [{"match": {"name": name, "times": 2}, "status": "Failed"} for name in ("Lake", "Pond")]
+    world.outcomes(*rules)
+    world.advance(hours=6)
+    assert open_gaps(world) == 4 + 6
+    failures = ClosedGaps(failed=True)
+    world.service.clear_requests()
+    with pytest.raises(BadUsage, match="Moor"):
+        filled(world, failures, "*", projects=("Moor",))
+    ran = command(world, "*", "--failed", "--dry-run", approve=False)
+    assert (ran.code, "Plan: 2 backfills of 2 exports, 4 runs" in ran.out) == (0, True), ran.out
+    assert posts(world) == 0
+    result = filled(world, failures, "*", wait=True)
+    assert sorted(item.name for item in result.report.objects) == ["Lake", "Pond"]
+    assert ends(result) == [("20 10:00", "20 12:00", "completed")] * 2
+    assert (posts(world), open_gaps(world)) == (2, 6)
+    # What was started is not started again.
+    assert filled(world, failures, "*").plan.backfills == ()
+    assert posts(world) == 2
+
+
+# A range
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_command_that_a_plan_names_works_as_printed(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    folder = workspace(tmp_path, paused=False)
-    running = service_of(None, "--dialect", dialect)
-    environ = running.environ()
-    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
-    export = running.exports()["Lake"]
-    path = f"/api/projects/1/batch_exports/{export['id']}"
-    running.call("POST", f"{path}/pause/", {})
-    body = {"last_paused_at": "2026-01-01T00:00:00Z"}
-    running.call("PATCH", f"{path}/", body).raise_for_status()
-    plan = reconciler("plan", "-C", folder, environ=environ).out
-    match = re.search(r"reconciler (backfill\s+\S+\s+--from\s+\S+Z)\s+--to\s+\S+Z", plan)
+    world = start_simulated(service_of, tmp_path, dialect, "2026-02-10T00:00:00Z")
+    fields = {"project": {"id": 1}, **no_op_export("Lake"), "paused": False}
+    write(tmp_path, {"a.yaml": json.dumps({"batch_exports": {"lake": fields}})})
+    export = world.create()
+    world.call("POST", export, "pause/", {})
+    world.call("PATCH", export, "", {"last_paused_at": "2026-01-01T00:00:00Z"})
+    plan = reconciler("plan", "-C", tmp_path, environ=world.service.environ()).out
+    match = re.search(r"reconciler backfill\s+(\S+)\s+(--from)\s+(\S+Z)\s+--to\s+\S+Z", plan)
     assert match is not None, plan
-    command = f"{match[1]} --to 2026-01-01T03:00:00Z --auto-approve".split()
-    ran = reconciler(*command, "-C", folder, environ=environ)
+    ran = command(world, *match.groups(), "--to", "2026-01-01T03:00:00Z")
     assert ran.code == 0, ran.err
     assert "2026-01-01T00:00:00Z to 2026-01-01T03:00:00Z  3 runs" in ran.out
-    running.advance(hours=1)
-    runs = running.call("GET", f"{path}/runs/?after=-90d").json()["results"]
+    world.advance(hours=1)
+    runs = world.call("GET", export, "runs/?after=-90d")["results"]
     assert len([run for run in runs if run["data_interval_start"] < "2026-01-02"]) == 3
 
 
-def test_days_are_sent_as_dates_where_the_server_requires_it(
-    service_of: StartService, tmp_path: Path
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_trap_15_28_an_unaligned_range_is_aligned_and_the_plan_says_so(
+    dialect: str, begin: Begin
 ) -> None:
-    folder = workspace(tmp_path, interval="day")
-    running = service_of(None, "--dialect", "2026")
-    environ = running.environ()
-    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
-    ran = reconciler(
-        *("backfill", "batch_export.lake", "--from", "2026-01-01", "--to", "2026-01-03"),
-        *("-C", folder, "--auto-approve"),
-        environ=environ,
+    world = after_five_hours(begin, dialect)
+    result = filled(world, Span("2026-10-19T10:10Z", "2026-10-19T12:20Z"), wait=True)
+    assert ends(result) == [("19 10:00", "19 13:00", "completed")]
+    (note,) = result.plan.objects[0].notes
+    assert note == (
+        "aligned to whole intervals: 2026-10-19T10:10:00Z to 2026-10-19T12:20:00Z becomes "
+        "2026-10-19T10:00:00Z to 2026-10-19T13:00:00Z"
     )
-    assert ran.code == 0, ran.err
-    assert "2026-01-01T00:00:00Z to 2026-01-03T00:00:00Z  2 runs" in ran.out
-    sent = [item["body"] for item in running.requests() if item["path"].endswith("/backfills/")]
-    assert {"start_at": "2026-01-01", "end_at": "2026-01-03"} in sent
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--from", "2026-01-02", "--to", "2026-01-01"), "empty time range"),
-        (("--from", "2026-01-02", "--to", "2100-01-01"), "in the future"),
-        (("--from", "soon", "--to", "2026-01-02"), "invalid time"),
-        (("--gaps", "--since", "soon"), "invalid duration"),
-        (("--since", "7d"), "--since needs --gaps"),
-        ((), "what to backfill is not clear"),
-    ],
-)
-def test_invalid_options_are_reported(
-    emulator: RunningEmulator, tmp_path: Path, arguments: tuple[str, ...], message: str
-) -> None:
-    folder = workspace(tmp_path)
-    environ = emulator.environ()
-    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
-    emulator.clear_requests()
-    command = ("backfill", "lake", *arguments, "--auto-approve", "-C", folder)
-    ran = reconciler(*command, environ=environ)
-    assert (ran.code, emulator.writes()) == (64, [])
-    assert message in ran.err
-
-
-def test_too_many_running_backfills_are_waited_for_and_then_reported(
-    emulator: RunningEmulator, tmp_path: Path
-) -> None:
-    folder = workspace(tmp_path, "{max_wait: 0}")
-    environ = emulator.environ()
-    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
-    rule = {"match": {"path": "*/backfill/"}, "fault": "error", "status": 429}
-    emulator.admin("PUT", "faults", [{**rule, "code": "too_many_concurrent_backfills"}])
-    emulator.clear_requests()
-    ran = reconciler(
-        *("backfill", "batch_export.lake", "--from", "2026-01-01", "--to", "2026-01-02"),
-        *("-C", folder, "--auto-approve"),
-        environ=environ,
-    )
-    assert ran.code == 3
-    assert "hint: wait until running backfills of this project finish" in ran.out
-    assert [name for _, name in emulator.writes()].count("backfill") == 1
-
-
-def test_without_a_terminal_an_approval_is_needed(
-    emulator: RunningEmulator, tmp_path: Path
-) -> None:
-    folder, environ = workspace(tmp_path), emulator.environ()
-    assert reconciler("apply", "-y", "-C", folder, environ=environ).code == 0
-    words = ("backfill", "lake", "--from", "2026-01-01", "--to", "2026-01-02", "-C", folder)
-    ran = reconciler(*words, environ=environ)
-    assert ran.code == 64
-    assert "24 runs" in ran.out
-    assert "pass --auto-approve" in ran.err
-
-
-def test_backfills_that_were_cancelled_before_an_error_are_named(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    folder = workspace(tmp_path)
-    running = service_of(None, "--dialect", "2026")
-    environ = running.environ()
-    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
-    for month in ("01", "02"):
-        times = ("--from", f"2026-{month}-01", "--to", f"2026-{month}-02")
-        filled = reconciler(
-            "backfill", "lake", *times, "-C", folder, "--auto-approve", environ=environ
-        )
-        assert filled.code == 0
-    match = {"method": "POST", "path": "*/cancel/", "from": 2}
-    running.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 400}])
-    log = tmp_path / "log.jsonl"
-    cancel = ("backfill", "lake", "--cancel", "-C", folder)
-    refused = reconciler(*cancel, "--log-file", log, environ=environ)
-    assert (refused.code, refused.err.splitlines()[0]) == (
-        64,
-        "error: --log-file is not written by --cancel",
-    )
-    running.clear_requests()
-    ran = reconciler(*cancel, environ=environ)
-    first = next(
-        call["path"].split("/")[-3] for call in running.requests() if call["method"] == "POST"
-    )
-    assert (ran.code, f"cancelled backfill {first}\n" in ran.err) == (3, True), ran.err
-
-
-def test_apply_p1_gaps_of_many_exports_are_closed_with_one_approval(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": "batch_exports: {}\n"})
-    running = service_of(None, "--dialect", "2026")
-    running.admin("POST", "clock", {"set": "2026-10-20T10:30:00Z"})
-    for name in ("A", "B", "C"):
-        body = {**BODY, "name": name}
-        running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
-    failing = [{"match": {"name": name, "times": 2}, "status": "Failed"} for name in ("A", "B")]
-    running.admin("PUT", "outcomes", [*failing, {"match": {}, "status": "Completed"}])
-    running.advance(hours=4)
-    running.clear_requests()
-    many = ("backfill", "*", "--gaps", "-C", tmp_path)
-    ran = reconciler(*many, "--auto-approve", environ=running.environ())
-    assert (ran.code, running.writes()) == (0, [("POST", "backfills")] * 2), (ran.out, ran.err)
-    assert "Plan: 2 backfills of 2 exports, " in ran.out
-    # What was started is not started again.
-    again = reconciler(*many, "--auto-approve", environ=running.environ())
-    assert (again.code, len(running.writes())) == (0, 2)
+    last = filled(world, Span("2026-10-20T13:00Z", "2026-10-20T15:20Z"), dry_run=True)
+    assert [f"{item.end:%H:%M}" for item in last.plan.backfills] == ["15:00"]
+    assert "has not ended" in last.plan.objects[0].notes[0]
 
 
 @pytest.mark.parametrize(
@@ -183,18 +251,293 @@ def test_apply_p1_gaps_of_many_exports_are_closed_with_one_approval(
     ],
 )
 def test_apply_p1_a_range_of_several_exports(
-    service_of: StartService,
-    tmp_path: Path,
-    selection: tuple[str, ...],
-    code: int,
-    count: int,
+    selection: tuple[str, ...], code: int, count: int, begin: Begin
 ) -> None:
-    write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": "batch_exports: {}\n"})
-    running = service_of(None, "--dialect", "2026")
+    world = begin("2026")
     for name in ("A", "B", "C"):
-        body = {**BODY, "name": name}
-        running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
+        world.create(name)
+    world.service.clear_requests()
+    ran = command(world, *selection, "--from", "2026-01-01", "--to", "2026-01-02")
+    assert (ran.code, posts(world)) == (code, count), (ran.out, ran.err)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("Lake", "what to backfill is not clear"),
+        ("--gaps", "no export is named"),
+        ("Lake --since 7d", "--since needs --gaps"),
+        ("Lake --gaps --since soon", "invalid duration"),
+        ("Lake --gaps --since-pause", "what to backfill is not clear"),
+        ("Lake --gaps --from 2026-10-19 --since 3d", "--since needs --gaps, and excludes --from"),
+        ("Lake --from 2026-10-19", "--from and --to are needed together"),
+        ("Lake --from 2026-10-19 --to 2026-10-18", "empty time range"),
+        ("Lake --from 2026-10-19 --to 2030-10-18", "in the future"),
+        ("Lake --from soon --to 2026-10-18", "invalid time"),
+        ("Lake --from 2026-10-20T15:10Z --to 2026-10-20T15:20Z", "no interval that has ended"),
+        ("Lake --since-pause", "no pause is known"),
+        ("nope --gaps", "nothing matches 'nope'"),
+        ("Lake --cancel --log-file x", "--log-file is not written by --cancel"),
+    ],
+)
+def test_an_invalid_command_sends_nothing(words: str, message: str, world: Simulated) -> None:
+    world.service.clear_requests()
+    ran = command(world, *words.split())
+    assert (ran.code, posts(world)) == (64, 0), ran.err
+    assert message in ran.err
+
+
+def test_without_an_approval_nothing_is_sent(world: Simulated) -> None:
+    async def refuse(_: BackfillPlan) -> bool:
+        return False
+
+    world.service.clear_requests()
+    with pytest.raises(ReconcilerError, match="not approved"):
+        world.run(lambda it: backfill(it, ("Lake",), DAY, approve=refuse))
+    ran = command(world, "Lake", "--from", DAY.first, "--to", DAY.last, approve=False)
+    assert (ran.code, "24 runs" in ran.out, "pass --auto-approve" in ran.err) == (64, True, True)
+    with pytest.raises(BadUsage, match="empty time range"):  # X9
+        world.run(lambda it: backfill(it, ("Lake",), Span("2026-10-20", "2026-10-20")))
+    assert posts(world) == 0
+
+
+# Ends
+
+
+def test_trap_15_47_a_server_of_2025_refuses_a_range_without_data(begin: Begin) -> None:
+    world = after_five_hours(begin, "2025")
+    world.service.admin("PUT", "settings", {"first_data_at": "never"})
+    (end,) = filled(world, Span("2026-10-01T00:00Z", "2026-10-02T00:00Z")).ends
+    assert (end.state.value, "no data" in (end.detail or "")) == ("empty", True)
+
+
+def test_trap_15_48_a_completed_backfill_with_failed_runs_is_reported(world: Simulated) -> None:
+    world.outcomes({"match": {"backfill": True, "times": 2}, "status": "Failed", "error": "Full."})
+    (end,) = filled(world, MORNING, wait=True).ends
+    assert end.state.value == "partly"
+    assert end.detail == "2 of 5 runs did not complete (Failed: Full.)"
+
+
+@pytest.mark.parametrize("dialect", ["2025", "2026"])
+def test_trap_15_59_the_row_of_a_moved_start_is_recognised(dialect: str, begin: Begin) -> None:
+    world = begin(dialect, auto_pause=False)
+    export = world.create()
+    world.advance(hours=5)
+    world.service.admin("PUT", "settings", {"first_data_at": "2026-10-19T03:00:00Z"})
+    (end,) = filled(world, MORNING, wait=True).ends
+    (row,) = world.call("GET", export, "backfills/")["results"]
+    assert (end.state.value, end.id) == ("completed", row["id"])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "delay", "rule", "state", "most_waits"),
+    [
+        pytest.param("2025", 100, {"fault": "drop", "when": "after"}, "completed", 400, id="lost"),
+        pytest.param("2026", 100, {"fault": "drop", "when": "after"}, "completed", 400, id="new"),
+        pytest.param("2026", 90, None, "completed", 400, id="trap 15.60: the row is late"),
+        pytest.param("interface", 0, {"fault": "drop"}, "unknown", 0, id="trap 15.60: no rows"),
+        pytest.param("2026", 0, {"fault": "drop"}, "unknown", 200, id="trap 15.60: unknown"),
+        pytest.param("2026", 0, {"fault": "error", "status": 500}, "unknown", 30, id="fidelity F4"),
+    ],
+)
+def test_trap_15_59_a_backfill_is_sent_once_and_looked_for(
+    dialect: str,
+    delay: int,
+    rule: dict[str, Any] | None,
+    state: str,
+    most_waits: int,
+    begin: Begin,
+) -> None:
+    world = after_five_hours(begin, dialect)
+    match = {**POSTS, "path": f"*/backfill{'' if dialect == 'interface' else 's'}/"}
+    world.service.admin("PUT", "settings", {"backfill_row_delay_seconds": delay})
+    world.service.admin(
+        "PUT", "faults", [{"match": match, "when": "before", **rule}] if rule else []
+    )
+    world.service.clear_requests()
+    assert ends(filled(world, MORNING, wait=True)) == [("19 00:00", "19 05:00", state)]
+    assert posts(world) == 1
+    assert sum(world.waits) <= most_waits
+
+
+def test_a_backfill_that_runs_already_is_not_started_again(world: Simulated) -> None:
+    assert ends(filled(world, MORNING)) == [("19 00:00", "19 05:00", "started")]
+    world.service.clear_requests()
+    assert ends(filled(world, MORNING)) == [("19 00:00", "19 05:00", "running")]
+    assert posts(world) == 0
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_trap_15_61_one_interval_is_tried_first_on_an_export_that_fails(
+    dialect: str, begin: Begin
+) -> None:
+    world = after_five_hours(begin, dialect)
+    world.outcomes({"match": {"name": "Lake"}, "status": "Failed", "error": "No\x1b[1m."})
+    world.advance(hours=5)
+    world.service.clear_requests()
+    result = filled(world, ClosedGaps())
+    assert states(result) == [(1, "failed"), (4, "skipped")]
+    assert posts(world) == 1
+    text = written("backfills", "text", result.plan)
+    assert "2026-10-20T15:00:00Z to 2026-10-20T16:00:00Z  1 run  tried first" in text
+    assert "2026-10-20T16:00:00Z to 2026-10-20T20:00:00Z  4 runs" in text
+    assert "last-run-failed" in text
+    assert "Plan: 2 backfills, 5 runs, about 5 k rows." in text
+    ended = ends_as_text(result.report.objects, DEFAULTS, "default")
+    assert "\x1b" not in text + ended
+    world.outcomes()
+    assert states(filled(world, ClosedGaps(), wait=True)) == [(1, "completed"), (4, "completed")]
+    assert open_gaps(world) == 0
+
+
+@pytest.mark.parametrize("rule", [None, {"code": "too_many_concurrent_backfills", "status": 429}])
+def test_too_many_running_backfills_are_waited_for_and_then_reported(
+    rule: dict[str, Any] | None, begin: Begin
+) -> None:
+    world = after_five_hours(begin, "2026" if rule is None else "interface")
+    write(world.workspace.folder, {"reconciler.yaml": "version: 1\nclient: {max_wait: 0}\n"})
+    if rule is None:
+        world.service.admin("PUT", "settings", {"backfill_limit": 0})
+    else:
+        match = {"path": "*/backfill/"}
+        world.service.admin("PUT", "faults", [{"match": match, "fault": "error", **rule}])
+    world.service.clear_requests()
+    ran = command(world, "Lake", "--from", DAY.first, "--to", DAY.last)
+    assert (ran.code, posts(world)) == (3, 1)
+    assert "hint: wait until running backfills of this project finish" in ran.out
+
+
+# A stop
+
+
+def test_a_stop_starts_no_further_backfill(begin: Begin, tmp_path: Path) -> None:
+    running = begin("2026").service
+    exports = set()
+    for name in ("A", "B"):
+        body = no_op_export(name, "day", paused=True)
+        exports.add(running.call("POST", "/api/projects/1/batch_exports/", body).json()["id"])
+    for export in exports:
+        path, since = f"/api/projects/1/batch_exports/{export}/", "2026-01-01T00:00:00Z"
+        running.call("PATCH", path, {"last_paused_at": since}).raise_for_status()
+    slow = {"match": {**POSTS, "times": 1}, "fault": "latency", "seconds": 4}
+    running.admin("PUT", "faults", [slow])
     running.clear_requests()
-    times = ("--from", "2026-01-01", "--to", "2026-01-02", "--auto-approve")
-    ran = reconciler("backfill", *selection, *times, "-C", tmp_path, environ=running.environ())
-    assert (ran.code, len(running.writes())) == (code, count), (ran.out, ran.err)
+    words = ("backfill", "A", "B", "--since-pause", "--auto-approve", "-C", str(tmp_path))
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "reconciler", *words],
+            env={**os.environ, **running.environ()},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        time_limit(process),
+    ):
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("Plan: 2 backfills"):
+                break
+        until(lambda: running.admin("GET", "faults")["faults"][0]["fired"], process)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate()
+    assert process.returncode == 130, err
+    sent = [request for request in running.requests() if request["path"].endswith("/backfills/")]
+    assert [request["method"] for request in sent].count("POST") == 1, out
+    (second,) = exports - {request["path"].split("/")[-3] for request in sent}
+    (again,) = (line for line in out.splitlines() if line.startswith("      reconciler backfill "))
+    assert again.split()[2:4] == [f"batch_export.id:{second}", "--from"]
+    assert again.endswith(f"--workspace={tmp_path}")
+
+
+def test_a_stop_while_waiting_leaves_the_backfill_running(begin: Begin) -> None:
+    world = begin("2026", auto_pause=False)
+    export = world.create()
+    world.advance(hours=5)
+    (end,) = stopped_by(
+        world,
+        Span("2026-10-01", "2026-10-10"),
+        lambda event: isinstance(event, Waiting) and "of 216 runs" in event.reason,
+    ).ends
+    assert (end.state.value, end.detail) == ("started", "it goes on")
+    assert (end.hint or "").startswith("cancel it with: reconciler backfill --cancel ")
+    (row,) = world.call("GET", export, "backfills/")["results"]
+    assert (row["id"], row["status"]) == (end.id, "Running")
+
+
+def test_a_backfill_is_reported_if_its_row_is_hidden(begin: Begin) -> None:
+    """By a stop, and by an answer of another form."""
+    world = after_five_hours(begin, "2025")
+    result = stopped_by(world, MORNING, lambda it: isinstance(it, Sent) and it.method == "POST")
+    assert ends(result) == [("19 00:00", "19 05:00", "started")]
+    world = after_five_hours(begin, "2025")
+    match = {"method": "GET", "path": "*/backfills/", "from": 2}
+    world.service.admin("PUT", "faults", [{"match": match, "fault": "body", "value": []}])
+    assert ends(filled(world, MORNING)) == [("19 00:00", "19 05:00", "started")]
+
+
+# Cancel
+
+
+@pytest.mark.parametrize("dialect", ["2025", "2026"])
+def test_running_backfills_are_cancelled(dialect: str, begin: Begin) -> None:
+    """Also one whose answer is lost, but not one that ended meanwhile."""
+    world = begin(dialect, auto_pause=False)
+    export = world.create()
+    world.advance(hours=5)
+    days = ("01", "04", "07", "10")
+    for first, last in pairwise(days):
+        filled(world, Span(f"2026-10-{first}", f"2026-10-{last}"))
+    rows = world.call("GET", export, "backfills/")["results"]
+    match = {"method": "POST", "path": "*/cancel/", "from": 2, "times": 1}
+    world.service.admin("PUT", "faults", [{"match": match, "fault": "drop", "when": "after"}])
+    ended = rows[-1]["id"]
+
+    def meanwhile() -> None:
+        world.call("POST", export, f"backfills/{ended}/cancel/", {})
+
+    ids = world.run(lambda it: cancel_backfills(it, "Lake", begin=meanwhile))
+    assert set(ids) == {row["id"] for row in rows} - {ended}
+    rows = world.call("GET", export, "backfills/")["results"]
+    assert {row["status"] for row in rows} == {"Cancelled"}
+    assert world.run(lambda it: cancel_backfills(it, "Lake")) == ()
+
+
+def test_backfills_that_were_cancelled_before_an_error_are_named(world: Simulated) -> None:
+    for first, last in (("01", "04"), ("04", "07")):
+        filled(world, Span(f"2026-10-{first}", f"2026-10-{last}"))
+    match = {"method": "POST", "path": "*/cancel/", "from": 2}
+    world.service.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 400}])
+    world.service.clear_requests()
+    ran = command(world, "Lake", "--cancel", approve=False)
+    calls = [call["path"] for call in world.service.requests() if call["method"] == "POST"]
+    assert (ran.code, f"cancelled backfill {calls[0].split('/')[-3]}\n" in ran.err) == (3, True)
+
+
+# The audit log
+
+
+@pytest.mark.parametrize(
+    ("rule", "statuses", "code"),
+    [
+        (None, [201], 0),
+        ({"fault": "error", "status": 400}, [400], 3),
+        ({"fault": "error", "status": 500}, [500], 3),
+        ({"fault": "drop", "when": "before"}, [None], 3),
+    ],
+)
+def test_the_audit_log_has_the_request_and_the_exit_code(
+    rule: dict[str, Any] | None, statuses: list[int | None], code: int, world: Simulated
+) -> None:
+    world.service.admin("PUT", "faults", [{"match": POSTS, **rule}] if rule else [])
+    log = world.workspace.folder / "audit.jsonl"
+    result = filled(world, DAY, outputs=Outputs(log))
+    (run,) = read_log(log.read_bytes()) or ()
+    sent = [line for line in map(json.loads, log.read_bytes().splitlines()) if "status" in line]
+    assert [line["status"] for line in sent if line["method"] != "GET"] == statuses
+    assert (run.exit_code, run.plan_id) == (code, result.plan.plan_id)
+    audit = audit_of(read_log(log.read_bytes()) or ())
+    text = written("audit", "text", audit)
+    assert exit_code_of_run(audit.shown) == code
+    assert "1 backfill, 24 runs." in text
+    advice = "Look at the backfills and runs before you start a backfill again."
+    assert (advice in text) == bool(code)

@@ -17,16 +17,10 @@ from reconciler.model.schemas import known_schema
 from reconciler.model.settings import ClientOptions, Window
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import LONG, StartService
-from tests.support.cli import reconciler
+from tests.support.cli import reconciler, write
 from tests.support.emulator import DIALECTS
 from tests.support.reports import written
-from tests.support.simulated import (
-    NO_START,
-    Simulated,
-    no_op_export,
-    simulated,
-    start_simulated,
-)
+from tests.support.simulated import NO_START, Begin, Simulated, no_op_export, simulated
 
 
 def judged(world: Simulated, *names: str) -> Reported[GapReport]:
@@ -44,10 +38,8 @@ def states(world: Simulated) -> list[tuple[str, str, str, int]]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_six_hours_of_failures_are_one_range(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start_simulated(service_of, tmp_path, dialect, auto_pause=False)
+def test_six_hours_of_failures_are_one_range(dialect: str, begin: Begin) -> None:
+    world = begin(dialect, auto_pause=False)
     world.create()
     world.advance(hours=8)
     assert states(world) == []
@@ -58,23 +50,15 @@ def test_six_hours_of_failures_are_one_range(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_export_that_never_ran_and_one_that_lags(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start_simulated(service_of, tmp_path, dialect)
-    world.create()
+def test_a_run_in_progress_and_a_pause(dialect: str, begin: Begin) -> None:
+    world = begin(dialect)
+    export = world.create()
     world.advance(minutes=10)
     assert states(world) == []
     world.outcomes({"match": {"name": "Lake"}, "status": "Running"})
     world.advance(hours=2)
     assert states(world) == [("20 10:00", "20 12:00", "pending", 2)]
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_three_days_of_a_pause_are_shown_while_it_lasts_and_afterwards(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start_simulated(service_of, tmp_path, dialect)
+    world = begin(dialect)
     export = world.create()
     world.advance(hours=24)
     world.call("POST", export, "pause/", {})
@@ -85,8 +69,8 @@ def test_three_days_of_a_pause_are_shown_while_it_lasts_and_afterwards(
     assert states(world) == [("21 10:00", "24 10:00", "paused", 72)]
 
 
-def test_trap_15_55_an_earlier_pause_is_unknown(service_of: StartService, tmp_path: Path) -> None:
-    world = start_simulated(service_of, tmp_path, "2026")
+def test_trap_15_55_an_earlier_pause_is_unknown(begin: Begin) -> None:
+    world = begin("2026")
     export = world.create()
     for _ in range(2):
         world.advance(hours=4)
@@ -108,22 +92,19 @@ def test_trap_15_55_an_earlier_pause_is_unknown(service_of: StartService, tmp_pa
     ],
 )
 def test_trap_15_54_a_day_of_23_or_25_hours_is_one_interval(
-    at: str, first: str, last: str, service_of: StartService, tmp_path: Path
+    at: str, first: str, last: str, begin: Begin
 ) -> None:
-    world = start_simulated(service_of, tmp_path, "2026", at)
+    world = begin("2026", at)
     world.create(interval="day", timezone="US/Eastern")
     world.outcomes({"match": {"nth": 3}, "status": "Failed"})
     world.advance(days=6)
     assert states(world) == [(first, last, "failed", 1)]
 
 
-def test_trap_15_53_days_of_2025_are_in_utc_and_weeks_never_run(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start_simulated(service_of, tmp_path, "2025")
-    world.service.call(
-        "PATCH", "/api/organizations/@current/projects/1/", {"timezone": "Asia/Tokyo"}
-    )
+def test_trap_15_53_days_of_2025_are_in_utc_and_weeks_never_run(begin: Begin) -> None:
+    world = begin("2025")
+    path = "/api/organizations/@current/projects/1/"
+    world.service.call("PATCH", path, {"timezone": "Asia/Tokyo"})
     world.create("Daily", interval="day")
     world.create("Weekly", interval="week")
     world.outcomes({"match": {"name": "Daily", "nth": 2}, "status": "Failed"})
@@ -133,10 +114,8 @@ def test_trap_15_53_days_of_2025_are_in_utc_and_weeks_never_run(
     assert unknown == ["the server never runs exports with interval 'week'"]
 
 
-def test_trap_15_57_a_change_of_the_interval_leaves_no_gap(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start_simulated(service_of, tmp_path, "2026")
+def test_trap_15_57_a_change_of_the_interval_leaves_no_gap(begin: Begin) -> None:
+    world = begin("2026")
     export = world.create(timezone="UTC")
     world.advance(days=2)
     world.call("PATCH", export, "", {"interval": "day", "timezone": "UTC"})
@@ -149,10 +128,8 @@ def test_trap_15_57_a_change_of_the_interval_leaves_no_gap(
     assert listed[0][:2] == ("24 00:00", "24 10:30")
 
 
-def test_trap_15_51_a_run_without_a_start_covers_what_is_before(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start_simulated(service_of, tmp_path, "2025")
+def test_trap_15_51_a_run_without_a_start_covers_what_is_before(begin: Begin) -> None:
+    world = begin("2025")
     export = world.create(destination=NO_START)
     world.outcomes({"match": {"nth": 2}, "status": "Failed"})
     world.advance(hours=5)
@@ -162,8 +139,8 @@ def test_trap_15_51_a_run_without_a_start_covers_what_is_before(
     assert states(world) == []
 
 
-def test_runs_of_the_list_make_calls_unnecessary(service_of: StartService, tmp_path: Path) -> None:
-    world = start_simulated(service_of, tmp_path, "2026", "2026-10-01T10:30:00Z")
+def test_runs_of_the_list_make_calls_unnecessary(begin: Begin) -> None:
+    world = begin("2026", "2026-10-01T10:30:00Z")
     world.create("Daily", interval="day", timezone="UTC")
     hourly = world.create("Hourly")
     world.advance(days=20)
@@ -177,8 +154,8 @@ def test_runs_of_the_list_make_calls_unnecessary(service_of: StartService, tmp_p
     assert result.report.gaps == 0
 
 
-def test_the_report_is_text_markdown_and_json(service_of: StartService, tmp_path: Path) -> None:
-    world = start_simulated(service_of, tmp_path, "2026")
+def test_the_report_is_text_markdown_and_json(begin: Begin) -> None:
+    world = begin("2026")
     world.create("Lake | `x` \x1b[31m")
     world.create("Fine")
     world.outcomes({"match": {"nth": 3}, "status": "Failed", "error": "No <b>access</b>."})
@@ -199,54 +176,50 @@ def test_the_report_is_text_markdown_and_json(service_of: StartService, tmp_path
     assert 60_000 < len(long) <= COMMENT_LIMIT
     content = json.loads(as_json(report))
     Draft202012Validator(known_schema("gaps")).validate(content)
-    assert content["gaps"] == 2
-    assert content["repairable"] == 1
-    assert {gap["state"] for item in content["objects"] for gap in item["gaps"]} == {
-        "failed",
-        "billing",
-    }
+    assert (content["gaps"], content["repairable"]) == (2, 1)
+    listed = [gap["state"] for item in content["objects"] for gap in item["gaps"]]
+    assert sorted(listed) == ["billing", "failed"]
+    gap = replace(report.objects[-1].gaps[0], intervals=2015)
+    many = replace(report, objects=(replace(report.objects[-1], gaps=(gap,), expected=2015),))
+    assert "2,015 of 2,015 intervals" in written("gaps", "text", many)
 
 
 def test_reading_many_exports_keeps_to_the_rate(service_of: StartService, tmp_path: Path) -> None:
     exports = [no_op_export(f"Lake {number}") for number in range(5_000 if LONG else 30)]
-    seed = {
-        "organizations": [
-            {"name": "Acme", "projects": [{"id": 1, "name": "Web", "batch_exports": exports}]}
-        ]
-    }
+    projects = [{"id": 1, "name": "Web", "batch_exports": exports}]
+    seed = {"organizations": [{"name": "Acme", "projects": projects}]}
     service = service_of(seed, "--dialect", "2026")
     world = simulated(service, tmp_path, at=service.admin("GET", "clock")["now"])
     world.advance(days=2)
     client = ClientOptions(rate=(Window(20, 60.0),))
-    world.service.clear_requests()
     result = world.run(lambda it: gaps(replace(it, client=client)))
     assert result.calls <= 3 * len(exports) + len(exports) // 100 + 5
     assert sum(world.waits) >= (result.calls / 20 - 2) * 60
 
 
-def test_the_command_exits_with_2_for_gaps_and_0_without(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start_simulated(service_of, tmp_path, "2026", "2020-01-01T00:00:00Z")
-    world.service.admin("POST", "reset")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("", 0),
+        ("--since soon", 64),
+        ("--since 1d --from 2026-01-01", 64),
+        ("nope", 64),
+    ],
+)
+def test_the_command_exits_with_0_without_gaps(words: str, code: int, begin: Begin) -> None:
+    world = begin("2026", "2020-01-01T00:00:00Z")
     world.create()
-    environ = world.service.environ()
-    fine = reconciler("gaps", "-C", tmp_path, environ=environ)
-    assert fine.code == 0, fine.err
-    assert "No gaps." in fine.out
-    wrong = reconciler("gaps", "-C", tmp_path, "--since", "soon", environ=environ)
-    assert wrong.code == 64
-    both = reconciler("gaps", "-C", tmp_path, "--since", "1d", "--from", "2026-01-01")
-    assert both.code == 64
-    nothing = reconciler("gaps", "nope", "-C", tmp_path, environ=environ)
-    assert nothing.code == 64
+    folder, environ = world.workspace.folder, world.service.environ()
+    ran = reconciler("gaps", *words.split(), "-C", folder, environ=environ)
+    assert ran.code == code, ran.err
+    assert ("No gaps." in ran.out) == (code == 0)
 
 
 @pytest.mark.parametrize(("count", "names"), [(3, 3), (4, 0)])
 def test_apply_p1_the_hint_repairs_every_export_that_has_gaps(
-    count: int, names: int, service_of: StartService, tmp_path: Path
+    count: int, names: int, begin: Begin
 ) -> None:
-    world = start_simulated(service_of, tmp_path, "2026", auto_pause=False)
+    world = begin("2026", auto_pause=False)
     for number in range(count):
         world.create(f"Lake {number}")
     world.outcomes({"match": {}, "status": "Failed"})
@@ -257,44 +230,30 @@ def test_apply_p1_the_hint_repairs_every_export_that_has_gaps(
     assert hint.count("batch_export.id:") == names
 
 
+@pytest.mark.parametrize("fails", [False, True])
 def test_m5_a_pause_that_the_files_declare_is_no_gap(
-    service_of: StartService, tmp_path: Path
+    fails: bool, begin: Begin, tmp_path: Path
 ) -> None:
-    """M5: `gaps` exits with 0, and `backfill --gaps` exports nothing of such an export."""
-    world = start_simulated(service_of, tmp_path, "2026")
-    lake = world.create()
-    world.advance(hours=4)
-    world.call("POST", lake, "pause/")
-    world.advance(hours=5)
-    assert [state for *_, state, _ in states(world)] == ["paused"]
-    text = "batch_exports:\n  lake: {name: Lake, project: {id: 1}, interval: hour, paused: true,\n"
-    text += "    destination: {type: NoOp, config: {}}}\n"
-    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
-    assert [(state, count) for *_, state, count in states(world)] == [("intended", 5)]
-    assert judged(world).report.gaps == judged(world).report.repairable == 0
-    window = ("--from", "2026-10-20T10:30:00Z", "--to", "2026-10-20T19:00:00Z")
-    environ = world.service.environ()
-    for names in (("*",), ("lake",)):
-        words = ("backfill", *names, "-C", tmp_path, "--dry-run")
-        ran = reconciler(*words, "--gaps", *window, environ=environ)
-        assert "5 intervals left out (intended)" in ran.out + ran.err
-        assert "0 backfills" in ran.out or "Nothing to backfill" in ran.out + ran.err, ran.out
+    """M5: `gaps` exits with 0, and `backfill --gaps` exports nothing of such an export.
 
-
-def test_intervals_of_a_declared_pause_are_counted_whatever_they_were(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    """Neighbours that failed and that were paused are joined, and all of their intervals count."""
-    world = start_simulated(service_of, tmp_path, "2026", auto_pause=False)
+    Neighbours that failed and that were paused are joined, and all of their intervals count.
+    """
+    world = begin("2026", auto_pause=False)
     lake = world.create()
-    world.outcomes({"match": {}, "status": "Failed"})
+    if fails:
+        world.outcomes({"match": {}, "status": "Failed"})
     world.advance(hours=4)
     world.call("POST", lake, "pause/")
     world.advance(hours=5)
     before = [(state, count) for *_, state, count in states(world)]
-    assert len(before) == 2
+    assert [state for state, _ in before] == (["failed"] if fails else []) + ["paused"]
     text = "batch_exports:\n  lake: {name: Lake, project: {id: 1}, interval: hour, paused: true,\n"
-    text += "    destination: {type: NoOp, config: {}}}\n"
-    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    write(tmp_path, {"a.yaml": f"{text}    destination: {{type: NoOp, config: {{}}}}}}\n"})
     total = sum(count for _, count in before)
     assert [(state, count) for *_, state, count in states(world)] == [("intended", total)]
+    assert judged(world).report.gaps == judged(world).report.repairable == 0
+    window = ("--from", "2026-10-20T10:30:00Z", "--to", "2026-10-20T19:00:00Z")
+    words = ("backfill", "*", "-C", tmp_path, "--dry-run", "--gaps", *window)
+    ran = reconciler(*words, environ=world.service.environ())
+    assert f"{total} intervals left out (intended)" in ran.out + ran.err
+    assert "Nothing to backfill" in ran.out + ran.err, ran.out

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -25,6 +25,10 @@ NO_START = {
 }
 """A destination of which servers of 2025 accept backfills without a start."""
 COMPLETED = {"status": "Completed", "records": 1000, "seconds": 10}
+
+
+Begin: TypeAlias = Callable[..., "Simulated"]
+"""Starts a service of a dialect at a moment (`start_simulated`)."""
 
 
 @dataclass
