@@ -57,24 +57,16 @@ batch_exports:
     interval: hour
     destination:
       type: Snowflake
-      config:
-        account: a
-        database: d
-        warehouse: w
-        schema: s
-        table_name: t
-        user: ${secret:env:PASSWORD}
-        password: ${secret:env:PASSWORD}
+      config: {account: a, database: d, warehouse: w, schema: s, table_name: t,
+        user: "${secret:env:PASSWORD}", password: "${secret:env:PASSWORD}"}
 """,
 }
+KNOWN = {"name": "Known", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+EXPORTS = "/api/projects/1/batch_exports/"
 ORGANIZATION = "4dc8564d-bd82-1065-2f40-97f7c50f67cf"
 SEED = {
     "organizations": [
-        {
-            "id": ORGANIZATION,
-            "name": "Acme",
-            "projects": [{"id": 1, "name": "Default project"}],
-        }
+        {"id": ORGANIZATION, "name": "Acme", "projects": [{"id": 1, "name": "Default project"}]}
     ],
     "keys": [{"value": "phx_all_0123456789abcdef", "scopes": ["*", "INTERNAL"]}],
     "integrations": [
@@ -89,13 +81,11 @@ def newest(service_of: StartService) -> RunningEmulator:
     return service_of(SEED, "--dialect", "2026")
 
 
-def doctor(service: RunningEmulator, folder: Path, *words: str, **environ: str) -> Ran:
+def doctor(
+    service: RunningEmulator, folder: Path, *words: str, command: str = "doctor", **environ: str
+) -> Ran:
     return reconciler(
-        "doctor",
-        *(words or ("*",)),
-        "-C",
-        folder,
-        "--trust-workspace",
+        *(command, *words, "-C", folder, "--trust-workspace"),
         environ={**service.environ(), "PASSWORD": SECRET, **environ},
     )
 
@@ -103,11 +93,8 @@ def doctor(service: RunningEmulator, folder: Path, *words: str, **environ: str) 
 def results_of(ran: Ran, key: str) -> list[tuple[str, str]]:
     """Return the health and the result of the checks of a resource."""
     checks = json.loads(ran.out)["checks"]
-    return [
-        (check["health"], check["result"])
-        for check in checks
-        if check["name"] == f"batch_export.{key}"
-    ]
+    name = f"batch_export.{key}"
+    return [(check["health"], check["result"]) for check in checks if check["name"] == name]
 
 
 def test_the_steps_of_every_destination(newest: RunningEmulator, tmp_path: Path) -> None:
@@ -145,20 +132,14 @@ def test_trap_15_65_a_failed_step_is_http_200(newest: RunningEmulator, tmp_path:
     ]
 
 
-def test_trap_15_65_a_plan_runs_no_test(newest: RunningEmulator, tmp_path: Path) -> None:
-    write(tmp_path, FILES)
-    environ = {**newest.environ(), "PASSWORD": SECRET}
-    assert reconciler("plan", "-C", tmp_path, "--trust-workspace", environ=environ).code == 0
-    assert newest.writes() == []
-
-
 def test_an_existing_export_is_tested_with_what_would_be_applied(
     newest: RunningEmulator, tmp_path: Path
 ) -> None:
+    """Trap 15.65: a plan runs no test."""
     write(tmp_path, FILES)
-    environ = {**newest.environ(), "PASSWORD": SECRET}
-    words = ("apply", "-C", tmp_path, "--trust-workspace", "--auto-approve", "--target", "flakes")
-    applied = reconciler(*words, environ=environ)
+    assert doctor(newest, tmp_path, command="plan").code == 0
+    assert newest.writes() == []
+    applied = doctor(newest, tmp_path, "-y", "--target", "flakes", command="apply")
     assert applied.code == 0, applied.out + applied.err
     newest.clear_requests()
     ran = doctor(newest, tmp_path, "flakes", "--auto-approve", "--format", "json")
@@ -179,8 +160,7 @@ def test_without_approval_of_named_exports_nothing_is_sent(
     words: tuple[str, ...], hint: str, newest: RunningEmulator, tmp_path: Path
 ) -> None:
     write(tmp_path, FILES)
-    environ = {**newest.environ(), "PASSWORD": SECRET}
-    ran = reconciler("doctor", *words, "-C", tmp_path, "--trust-workspace", environ=environ)
+    ran = doctor(newest, tmp_path, *words)
     assert ran.code == 64
     assert hint in ran.err
     assert newest.writes() == []
@@ -190,7 +170,7 @@ def test_names_that_cannot_be_tested_are_a_failed_check(
     newest: RunningEmulator, tmp_path: Path
 ) -> None:
     """The other checks are shown."""
-    ran = doctor(newest, tmp_path)
+    ran = doctor(newest, tmp_path, "*")
     assert ran.code == 1
     assert "✗ destinations" in ran.out
     assert "✓ git" in ran.out or "▲ git" in ran.out
@@ -214,13 +194,12 @@ def test_other_servers_get_the_checks_that_need_no_connection(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
     service = service_of(None, "--dialect", dialect)
-    body = {"name": "Known", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
-    service.call("POST", "/api/projects/1/batch_exports/", body)
+    service.call("POST", EXPORTS, KNOWN)
     write(tmp_path, OLD)
-    ran = doctor(service, tmp_path)
+    ran = doctor(service, tmp_path, "*")
     assert ran.code == 0, ran.out + ran.err
     assert f"not tested: servers of dialect {dialect} do not offer tests to API keys" in ran.out
-    ran = doctor(service, tmp_path, PASSWORD="")
+    ran = doctor(service, tmp_path, "*", PASSWORD="")
     assert ran.code == 1
     assert "secret ${secret:env:PASSWORD} is empty" in ran.out
     assert all(path != "run_test_step_new" for _, path in service.writes())
@@ -230,18 +209,14 @@ def test_fidelity_f3_a_missing_feature_is_a_problem_of_every_export(
     service_of: StartService, tmp_path: Path
 ) -> None:
     """A write that is refused has the same hint."""
-    known = {"name": "Known", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
-    project = {"id": 1, "name": "Default project", "batch_exports": [known]}
+    project = {"id": 1, "name": "Default project", "batch_exports": [KNOWN]}
     organization = {"id": ORGANIZATION, "name": "Acme", "features": [], "projects": [project]}
     service = service_of({**SEED, "organizations": [organization]}, "--dialect", "2025")
     write(tmp_path, OLD)
-    ran = doctor(service, tmp_path)
+    ran = doctor(service, tmp_path, "*")
     assert ran.code == 1
     assert "the organization lacks the feature data_pipelines: add the addon" in ran.out
-    environ = {**service.environ(), "PASSWORD": SECRET}
-    applied = reconciler(
-        "apply", "--auto-approve", "-C", tmp_path, "--trust-workspace", environ=environ
-    )
+    applied = doctor(service, tmp_path, "-y", command="apply")
     assert applied.code == 3
     assert "add the addon in the billing settings" in applied.err + applied.out
 
@@ -250,11 +225,7 @@ def test_a_plan_that_the_policy_refuses_is_not_tested(
     newest: RunningEmulator, tmp_path: Path
 ) -> None:
     write(tmp_path, OLD)
-    newest.call(
-        "POST",
-        "/api/projects/1/batch_exports/",
-        {"name": "Known", "interval": "hour", "destination": {"type": "NoOp", "config": {}}},
-    )
+    newest.call("POST", EXPORTS, KNOWN)
     newest.clear_requests()
     ran = doctor(newest, tmp_path, "*", "--auto-approve")
     assert ran.code == 1

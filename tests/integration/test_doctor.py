@@ -78,74 +78,42 @@ def test_all_is_well(service: RunningEmulator, tmp_path: Path) -> None:
     assert service.writes() == []
 
 
-def test_it_works_without_a_workspace(service: RunningEmulator, tmp_path: Path) -> None:
-    ran, checks = checks_of(tmp_path, environ_of(service))
-    assert ran.code == 0
-    assert checks["configuration"]["result"].startswith("no reconciler.yaml")
-    assert checks["scopes to apply"]["result"] == "project:write, batch_export:write"
+SEEN = ORGANIZATION
+NO_FILE = "configuration: no reconciler.yaml"
+LEAST = ("scopes to plan: project:read", "scopes to apply: missing: project:write")
+NOWHERE = {"RECONCILER_BASE_URL": "http://127.0.0.1:1"}
+UNKNOWN_KEY = {"RECONCILER_API_KEY": "phx_unknown_0123456789"}
+UNSEEN = {"RECONCILER_ORGANIZATION": "00000000-0000-0000-0000-000000000000"}
+NO_URL = {"RECONCILER_BASE_URL": "eu.posthog.com"}
 
 
-def test_without_a_connection_the_local_checks_remain(tmp_path: Path) -> None:
-    ran, checks = checks_of(tmp_path, {})
-    assert ran.code == 1
-    assert checks["connection"]["health"] == "failed"
-    assert "or `api_key`" in checks["connection"]["result"]
-    assert "RECONCILER_API_KEY" in checks["connection"]["fix"]
-    assert {"version", "git"} <= checks.keys()
+INVALID = {**WORKSPACE, "b.yaml": "projects: [1]\n"}
+CASES: dict[str, tuple[str, dict[str, str], dict[str, str], int, tuple[str, ...]]] = {
+    "no workspace": ("phx_all", {}, {}, 0, (NO_FILE, "scopes to apply: project:write, batch")),
+    "no connection": ("", {}, {}, 1, ("connection: RECONCILER_API_KEY", "git: not in a", NO_FILE)),
+    "no URL": ("phx_all", NO_URL, {}, 1, ("connection: use a URL such as https://eu.posthog.com",)),
+    "nowhere": ("phx_all", NOWHERE, {}, 1, ("key: can't connect to http://127.0.0.1:1",)),
+    "invalid files": ("phx_all", {}, INVALID, 1, ("configuration: run `reconciler v", 'key: "Ev')),
+    "unknown key": ("phx_all", UNKNOWN_KEY, {}, 1, ("key: 401",)),
+    "least scopes": ("phx_read", {}, WORKSPACE, 0, (*LEAST, "organizations: not shown to this")),
+    "a scope": ("phx_exports", {}, WORKSPACE, 1, ("scopes to plan: missing: project:read",)),
+    "a project": ("phx_one", {}, WORKSPACE, 0, ("key limits: limited to projects 2",)),
+    "organizations": ("phx_org", {}, WORKSPACE, 1, (f"key limits: {OTHER}",)),
+    "unseen": ("phx_all", UNSEEN, {}, 1, (f"organizations: set `organization` to one of {SEEN}",)),
+}
 
 
-def test_an_invalid_address_of_a_variable_is_explained(tmp_path: Path) -> None:
-    environ = {
-        "RECONCILER_BASE_URL": "eu.posthog.com",
-        "RECONCILER_ORGANIZATION": "o",
-        "RECONCILER_API_KEY": "phx_0123456789abcdef",
-    }
-    _, checks = checks_of(tmp_path, environ)
-    assert checks["connection"]["fix"] == "use a URL such as https://eu.posthog.com"
-
-
-def test_an_address_without_a_service(tmp_path: Path, service: RunningEmulator) -> None:
-    environ = environ_of(service, RECONCILER_BASE_URL="http://127.0.0.1:1")
-    ran, checks = checks_of(tmp_path, environ)
-    assert ran.code == 1
-    assert "can't connect to http://127.0.0.1:1" in checks["key"]["result"]
-
-
-def test_errors_in_the_files_do_not_hide_the_service(
-    service: RunningEmulator, tmp_path: Path
+@pytest.mark.parametrize("case", CASES)
+def test_the_checks_say_what_is_wrong_and_how_to_fix_it(
+    case: str, service: RunningEmulator, tmp_path: Path
 ) -> None:
-    write(tmp_path, {**WORKSPACE, "b.yaml": "projects: [1]\n"})
-    ran, checks = checks_of(tmp_path, environ_of(service))
-    assert ran.code == 1
-    assert checks["configuration"]["fix"] == "run `reconciler validate`"
-    assert checks["key"]["health"] == "fine"
-
-
-def test_an_unknown_key(service: RunningEmulator, tmp_path: Path) -> None:
-    environ = environ_of(service, RECONCILER_API_KEY="phx_unknown_0123456789")
-    ran, checks = checks_of(tmp_path, environ)
-    assert checks["key"]["health"] == "failed"
-    assert "401" in checks["key"]["result"]
-    assert "phx_unknown" not in ran.out + ran.err
-
-
-def test_least_scopes_follow_from_the_workspace(service: RunningEmulator, tmp_path: Path) -> None:
-    write(tmp_path, WORKSPACE)
-    _, checks = checks_of(tmp_path, environ_of(service, "phx_read"))
-    assert checks["scopes to plan"]["health"] == "fine"
-    assert checks["scopes to apply"]["result"] == "missing: project:write"
-    assert checks["organizations"]["result"].startswith("not shown to this key")
-    ran, checks = checks_of(tmp_path, environ_of(service, "phx_exports"))
-    assert ran.code == 1
-    assert checks["scopes to plan"]["result"] == "missing: project:read"
-
-
-def test_limits_of_keys(service: RunningEmulator, tmp_path: Path) -> None:
-    _, checks = checks_of(tmp_path, environ_of(service, "phx_one"))
-    assert checks["key limits"]["result"].startswith("limited to projects 2")
-    _, checks = checks_of(tmp_path, environ_of(service, "phx_org"))
-    assert checks["key limits"]["health"] == "failed"
-    assert OTHER in checks["key limits"]["result"]
+    key, environ, files, code, expected = CASES[case]
+    write(tmp_path, files)
+    ran, checks = checks_of(tmp_path, environ_of(service, key, **environ) if key else {})
+    assert ran.code == code, ran.out
+    for name, _, text in (line.partition(": ") for line in expected):
+        assert text in f"{checks[name]['result']} {checks[name]['fix']}"
+    assert UNKNOWN_KEY["RECONCILER_API_KEY"] not in ran.out + ran.err
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
@@ -178,15 +146,6 @@ def test_trap_15_68_limits_come_from_the_key_or_are_unknown(
         assert checks["key"]["health"] == "warning"
         assert "scopes and limits are unknown" in checks["key"]["result"]
         assert "key limits" not in checks
-
-
-def test_an_organization_that_the_key_does_not_see(
-    service: RunningEmulator, tmp_path: Path
-) -> None:
-    environ = environ_of(service, RECONCILER_ORGANIZATION="00000000-0000-0000-0000-000000000000")
-    ran, checks = checks_of(tmp_path, environ)
-    assert ran.code == 1
-    assert ORGANIZATION in checks["organizations"]["fix"]
 
 
 def test_git_and_trust(service: RunningEmulator, tmp_path: Path) -> None:

@@ -18,10 +18,9 @@ from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, Reason
 from reconciler.model.settings import PlanOptions
 from reconciler.render.plan_text import plan_as_text
-from tests.conftest import StartService
-from tests.support.cli import reconciler, write
+from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import DIALECTS
-from tests.support.simulated import Simulated, start_simulated
+from tests.support.simulated import Begin, Simulated
 
 FILES = {
     "reconciler.yaml": "version: 1\n",
@@ -38,12 +37,25 @@ batch_exports:
 }
 
 
-def start(service_of: StartService, folder: Path, dialect: str = "2026", **files: str) -> Simulated:
-    world = start_simulated(service_of, folder, dialect)
-    write(
-        folder, {**FILES, **{name.replace("_yaml", ".yaml"): text for name, text in files.items()}}
+@pytest.fixture
+def begin(begin: Begin) -> Begin:
+    """Return a function that starts a service with the export `Lake` of the files."""
+
+    def with_files(dialect: str = "2026", **files: str) -> Simulated:
+        world = begin(dialect)
+        more = {name.replace("_yaml", ".yaml"): text for name, text in files.items()}
+        write(world.workspace.folder, {**FILES, **more})
+        return world
+
+    return with_files
+
+
+def ran(world: Simulated, command: str, *words: str | Path, code: int = 0) -> Ran:
+    ended = reconciler(
+        command, *words, "-C", world.workspace.folder, environ=world.service.environ()
     )
-    return world
+    assert ended.code == code, ended.err
+    return ended
 
 
 def toggled(world: Simulated, action: Action, *names: str, **options: Any) -> Applied:
@@ -71,10 +83,8 @@ def writes(world: Simulated) -> list[str]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_pause_and_unpause_by_key_and_id(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
+def test_pause_and_unpause_by_key_and_id(dialect: str, begin: Begin) -> None:
+    world = begin(dialect)
     lake, other = world.create(), world.create("Other")
     world.service.clear_requests()
     paused = toggled(world, Action.PAUSE, "lake", other)
@@ -91,13 +101,9 @@ def test_pause_and_unpause_by_key_and_id(
     assert is_paused(world, other)
 
 
-def test_the_plan_says_what_the_next_apply_does(service_of: StartService, tmp_path: Path) -> None:
-    world = start(
-        service_of,
-        tmp_path,
-        b_yaml="batch_exports:\n  pond:\n    name: Pond\n    project: {id: 1}\n"
-        "    interval: hour\n    destination: {type: NoOp, config: {}}\n",
-    )
+def test_the_plan_says_what_the_next_apply_does(begin: Begin) -> None:
+    pond = FILES["a.yaml"].replace("lake:", "pond:").replace("Lake ", "Pond ")
+    world = begin(b_yaml=pond.replace("    paused: false  # runs\n", ""))
     for name in ("Lake", "Pond", "Other"):
         world.create(name)
     shown: list[PlanResult] = []
@@ -111,8 +117,8 @@ def test_the_plan_says_what_the_next_apply_does(service_of: StartService, tmp_pa
     assert [change.action for change in planned(world).effective] == [Action.UNPAUSE]
 
 
-def test_nothing_is_sent_without_approval(service_of: StartService, tmp_path: Path) -> None:
-    world = start(service_of, tmp_path)
+def test_nothing_is_sent_without_approval(begin: Begin) -> None:
+    world = begin()
     world.create()
     world.service.clear_requests()
     with pytest.raises(ReconcilerError, match="not approved"):
@@ -122,11 +128,9 @@ def test_nothing_is_sent_without_approval(service_of: StartService, tmp_path: Pa
     assert writes(world) == []
 
 
-def test_ignored_objects_and_denied_consequences_are_refused(
-    service_of: StartService, tmp_path: Path
-) -> None:
+def test_ignored_objects_and_denied_consequences_are_refused(begin: Begin) -> None:
     policy = "policy:\n  ignore: ['Other']\n  deny: [runs-missed-while-paused]\n"
-    world = start(service_of, tmp_path, reconciler_yaml=f"version: 1\n{policy}")
+    world = begin(reconciler_yaml=f"version: 1\n{policy}")
     world.create()
     other = world.create("Other")
     world.service.clear_requests()
@@ -136,10 +140,10 @@ def test_ignored_objects_and_denied_consequences_are_refused(
     assert writes(world) == []
 
 
-def test_the_reason_is_in_the_audit_log(service_of: StartService, tmp_path: Path) -> None:
-    world = start(service_of, tmp_path)
+def test_the_reason_is_in_the_audit_log(begin: Begin) -> None:
+    world = begin()
     world.create()
-    log = tmp_path / "audit.jsonl"
+    log = world.workspace.folder / "audit.jsonl"
     reason = f"warehouse \x1b[1mmigration; key {world.service.api_key}"
     toggled(world, Action.PAUSE, "lake", outputs=Outputs(log, reason=reason))
     first = json.loads(log.read_text().splitlines()[0])
@@ -148,10 +152,8 @@ def test_the_reason_is_in_the_audit_log(service_of: StartService, tmp_path: Path
     assert "Reason       warehouse \\x1b[1mmigration; key ***" in shown.out
 
 
-def test_trap_15_61_unpausing_an_export_that_the_service_paused_warns(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path)
+def test_trap_15_61_unpausing_an_export_that_the_service_paused_warns(begin: Begin) -> None:
+    world = begin()
     export = world.create()
     world.outcomes({"match": {"name": "Lake"}, "status": "Failed", "error": "Access denied."})
     world.advance(hours=6)
@@ -163,86 +165,74 @@ def test_trap_15_61_unpausing_an_export_that_the_service_paused_warns(
 
 @pytest.mark.parametrize(
     ("status", "detail"),
-    [(403, "API key missing required scope 'batch_export:write'"), (404, "Not found.")],
+    [
+        (403, "API key missing required scope 'batch_export:write'"),
+        (404, "Not found."),
+        (None, "deleted meanwhile"),
+    ],
 )
 def test_a_refusal_of_the_service_is_reported(
-    status: int, detail: str, service_of: StartService, tmp_path: Path
+    status: int | None, detail: str, begin: Begin
 ) -> None:
-    world = start(service_of, tmp_path)
-    world.create()
-    fault = {"match": {"path": "*/pause/"}, "fault": "error", "status": status, "detail": detail}
-    world.service.admin("PUT", "faults", [fault])
-    paused = toggled(world, Action.PAUSE, "lake")
-    assert paused.ended.exit_code == 3
-
-
-def test_an_export_that_was_deleted_meanwhile_is_stale(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path)
+    world = begin()
     lake = world.create()
 
-    async def delete(_: Plan) -> bool:
-        world.call("DELETE", lake)
+    async def meanwhile(_: Plan) -> bool:
+        match = {"match": {"path": "*/pause/"}, "fault": "error"}
+        if status is None:
+            world.call("DELETE", lake)
+        else:
+            fault = {**match, "status": status, "detail": detail}
+            world.service.admin("PUT", "faults", [fault])
         return True
 
-    paused = world.run(lambda it: pause(it, ["lake"], approve=delete))
+    paused = world.run(lambda it: pause(it, ["lake"], approve=meanwhile))
     assert paused.ended.exit_code == 3
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
 def test_trap_15_67_unpause_names_the_backfill_of_what_the_pause_skipped(
-    dialect: str, service_of: StartService, tmp_path: Path
+    dialect: str, begin: Begin
 ) -> None:
-    world = start(service_of, tmp_path, dialect)
+    world = begin(dialect)
     world.service.admin("POST", "reset")
     world.service.admin("PUT", "settings", {"auto_pause": False})
-    today = world.now()
-    world.service.admin("POST", "clock", {"set": (today - timedelta(hours=12)).isoformat()})
+    half_a_day_ago = world.now() - timedelta(hours=12)
+    world.service.admin("POST", "clock", {"set": half_a_day_ago.isoformat()})
     world.outcomes()
     lake = world.create()
     world.advance(hours=2, minutes=10)
     world.call("POST", lake, "pause/", {})
     world.advance(hours=9, minutes=50)
     world.service.clear_requests()
-    common = (f"--workspace={tmp_path}", "--auto-approve")
-    unpaused = reconciler("unpause", "lake", *common, environ=world.service.environ())
+    folder, environ = f"--workspace={world.workspace.folder}", world.service.environ()
+    unpaused = reconciler("unpause", "lake", folder, "--auto-approve", environ=environ)
     assert unpaused.code == 0, unpaused.err
-    words = ("backfill", "batch_export.lake", "--since-pause", common[0])
+    words = ("backfill", "batch_export.lake", "--since-pause", folder)
     assert f"hint: export what the pause skipped:\n  reconciler {' '.join(words)}\n" in unpaused.err
-    filled = reconciler(*words, common[1], environ=world.service.environ())
+    filled = reconciler(*words, "--auto-approve", environ=environ)
     assert filled.code == 0, filled.err
     unpause, backfill = (item for item in world.service.requests() if item["method"] == "POST")
     assert unpause["path"].endswith("/unpause/")
     assert not unpause["body"]
     assert "/backfills/" in backfill["path"]
-    start_at, end_at = (
-        datetime.fromisoformat(backfill["body"][name]) for name in ("start_at", "end_at")
-    )
-    assert (start_at.minute, end_at.minute) == (0, 0)
-    assert timedelta(hours=9) <= end_at - start_at <= timedelta(hours=11)
+    first, last = map(datetime.fromisoformat, map(backfill["body"].get, ("start_at", "end_at")))
+    assert (first.minute, last.minute) == (0, 0)
+    assert timedelta(hours=9) <= last - first <= timedelta(hours=11)
 
 
-def test_issue_46_a_pause_that_skipped_nothing_has_no_backfill(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path)
+def test_issue_46_a_pause_that_skipped_nothing_has_no_backfill(begin: Begin) -> None:
+    world = begin()
     world.service.admin("POST", "reset")
     # A time zone where it is noon: no day ends meanwhile.
     lake = world.create(interval="day", timezone=f"Etc/GMT{world.now().hour - 12:+}")
-    environ = world.service.environ()
-    common = ("-C", tmp_path, "--auto-approve")
-    paused = reconciler("pause", lake, *common, environ=environ)
-    assert paused.code == 0, paused.err
-    assert "1 to pause" in paused.out
+    assert "1 to pause" in ran(world, "pause", lake, "-y").out
     world.service.clear_requests()
-    assert reconciler("unpause", "lake", *common, environ=environ).code == 0
-    early = reconciler("backfill", "lake", "--since-pause", *common, environ=environ)
-    assert early.code == 64
+    ran(world, "unpause", "lake", "-y")
+    early = ran(world, "backfill", "lake", "--since-pause", "-y", code=64)
     assert "no interval has ended since the last pause" in early.err
     assert writes(world) == [f"POST {lake}/unpause/"]
-    again = reconciler("unpause", "lake", *common, environ=environ)
-    assert again.code == 0
+    again = ran(world, "unpause", "lake", "-y")
     assert again.out == "already unpaused: batch_export.lake\n"
     assert "hint:" not in again.err
 
@@ -259,9 +249,10 @@ SECRETS: dict[str, dict[str, Any]] = {
 }
 
 
-def warehouses(service_of: StartService, folder: Path) -> Simulated:
-    """Start a service with exports to Snowflake, Postgres, twice S3, and nowhere."""
-    world = start(service_of, folder, "2025")
+@pytest.fixture
+def warehouses(begin: Begin) -> Simulated:
+    """Return a service with exports to Snowflake, Postgres, twice S3, and nowhere."""
+    world = begin("2025")
     for tag, config in TO.items():
         world.create(tag, destination={"type": tag, "config": {**config, **SECRETS[tag]}})
     world.create("Dwh", destination={"type": "S3", "config": {**TO["S3"], **SECRETS["S3"]}})
@@ -283,49 +274,48 @@ def warehouses(service_of: StartService, folder: Path) -> Simulated:
     ],
 )
 def test_m7_exports_are_paused_by_where_they_send(
-    words: list[str], paused: set[str], service_of: StartService, tmp_path: Path
+    words: list[str], paused: set[str], warehouses: Simulated
 ) -> None:
-    world = warehouses(service_of, tmp_path)
-    environ = world.service.environ()
-
     def states() -> set[str]:
-        exports = world.service.exports()
+        exports = warehouses.service.exports()
         return {name for name, export in exports.items() if export["paused"]}
 
     for command, before in (("pause", set[str]()), ("unpause", paused)):
-        ran = reconciler(command, *words, "-C", tmp_path, "--dry-run", environ=environ)
-        assert (ran.code, states()) == (0, before), ran.err
-        assert f"{len(paused)} to {command}" in ran.out
-        ran = reconciler(command, *words, "-C", tmp_path, "-y", environ=environ)
-        assert (ran.code, states()) == (0, paused - before), ran.err
-    [hint] = [line for line in ran.err.splitlines() if line.startswith("  reconciler backfill ")]
+        planned = ran(warehouses, command, *words, "--dry-run")
+        assert f"{len(paused)} to {command}" in planned.out
+        assert states() == before
+        ended = ran(warehouses, command, *words, "-y")
+        assert states() == paused - before
+    [hint] = [line for line in ended.err.splitlines() if line.startswith("  reconciler backfill ")]
     assert hint.count("batch_export.") == len(paused)
 
 
+@pytest.mark.parametrize(
+    ("words", "messages"),
+    [
+        (
+            ("--destination", "redshift", "--destination", "snowflake"),
+            (
+                "no selected export sends to 'redshift' (--destination)",
+                "there are: NoOp (1 export), Postgres db.acme.example:5432 (1 export), S3 s3://acme",
+            ),
+        ),
+        (("Nowhere", "--destination", "s3"), ("there are: NoOp (1 export)\n",)),
+        ((), ("pass NAME, --project or --destination",)),
+    ],
+)
 def test_m7_a_destination_that_matches_nothing_lists_those_there_are(
-    service_of: StartService, tmp_path: Path
+    words: tuple[str, ...], messages: tuple[str, ...], warehouses: Simulated
 ) -> None:
-    world = warehouses(service_of, tmp_path)
-    world.service.clear_requests()
-
-    def refused(*words: str) -> str:
-        environ = world.service.environ()
-        ran = reconciler("pause", *words, "-C", tmp_path, "-y", environ=environ)
-        assert (ran.code, writes(world)) == (64, [])
-        return ran.err
-
-    error = refused("--destination", "redshift", "--destination", "snowflake")
-    assert "no selected export sends to 'redshift' (--destination)" in error
-    places = "there are: NoOp (1 export), Postgres db.acme.example:5432 (1 export), S3 s3://acme"
-    assert places in error
-    assert "there are: NoOp (1 export)\n" in refused("Nowhere", "--destination", "s3")
-    assert "pass NAME, --project or --destination" in refused()
+    warehouses.service.clear_requests()
+    error = ran(warehouses, "pause", *words, "-y", code=64).err
+    assert [message for message in messages if message not in error] == []
+    assert writes(warehouses) == []
 
 
 def test_m7_a_destination_selects_in_its_environment_and_keeps_to_the_policy(
-    service_of: StartService, tmp_path: Path
+    warehouses: Simulated,
 ) -> None:
-    world = warehouses(service_of, tmp_path)
     files = """\
 version: 1
 default: staging
@@ -333,31 +323,22 @@ environments:
   staging: {policy: {deny: [runs-missed-while-paused]}}
   production: {}
 """
-    folder, environ = write(tmp_path, {"reconciler.yaml": files}), world.service.environ()
-    words = ("--destination", "s3", "-C", folder, "--dry-run")
-    assert reconciler("pause", "-e", "production", *words, environ=environ).code == 0
-    refused = reconciler("pause", *words, environ=environ)
-    assert refused.code == 5
+    write(warehouses.workspace.folder, {"reconciler.yaml": files})
+    words = ("pause", "--destination", "s3", "--dry-run")
+    ran(warehouses, *words, "-e", "production")
+    refused = ran(warehouses, *words, code=5)
     assert "‖ batch_export." in refused.out
     assert "refused by policy" in refused.err
 
 
-def test_the_command_needs_approval_and_one_name(service_of: StartService, tmp_path: Path) -> None:
-    world = start(service_of, tmp_path)
+def test_the_command_needs_approval_and_one_name(begin: Begin) -> None:
+    world = begin()
     world.service.admin("POST", "reset")
     world.create()
-    environ = world.service.environ()
-    unapproved = reconciler("pause", "lake", "-C", tmp_path, environ=environ)
-    assert unapproved.code == 64
-    assert "--auto-approve" in unapproved.err
-    assert reconciler("pause", "-C", tmp_path, environ=environ).code == 64
-    unlogged = reconciler("pause", "lake", "--reason", "x", "-C", tmp_path, environ=environ)
+    assert "--auto-approve" in ran(world, "pause", "lake", code=64).err
+    unlogged = ran(world, "pause", "lake", "--reason", "x", code=64)
     assert "pass --log-file FILE" in unlogged.err
-    paused = reconciler("pause", "lake", "-C", tmp_path, "--auto-approve", environ=environ)
-    assert paused.code == 0, paused.err
-    lines = reconciler(
-        "unpause", "lake", "-C", tmp_path, "--auto-approve", "--format", "json", environ=environ
-    )
-    events = [json.loads(line)["event"] for line in lines.out.splitlines()]
-    assert events[0] == "planned"
-    assert events[-1] == "ended"
+    ran(world, "pause", "lake", "-y")
+    lines = ran(world, "unpause", "lake", "-y", "--format", "json").out.splitlines()
+    events = [json.loads(line)["event"] for line in lines]
+    assert (events[0], events[-1]) == ("planned", "ended")

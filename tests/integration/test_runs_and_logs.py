@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,16 +18,31 @@ from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry, LogReport, Matched, RunReport
 from reconciler.service.operations import NotOffered
 from scripts.saved_schemas import saved_schema
-from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import DIALECTS
 from tests.support.reports import written
-from tests.support.simulated import NO_START, Simulated, start_simulated
+from tests.support.simulated import NO_START, Begin, Simulated
 
 WITH_LOGS = ("interface", "2026")
 
 
-start = partial(start_simulated, auto_pause=False)
+@pytest.fixture
+def begin(begin: Begin) -> Begin:
+    return partial(begin, auto_pause=False)
+
+
+@pytest.fixture
+def world(begin: Begin) -> Simulated:
+    """Return a new service with the hourly export `Lake`."""
+    world = begin("2026")
+    world.create()
+    return world
+
+
+def ran(world: Simulated, *words: str, code: int = 0) -> Ran:
+    ended = reconciler(*words, "-C", world.workspace.folder, environ=world.service.environ())
+    assert ended.code == code, ended.err
+    return ended
 
 
 def runs_of(world: Simulated, **options: Any) -> RunReport:
@@ -45,10 +59,8 @@ def ends(report: RunReport) -> list[str]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_newest_runs_of_any_age_are_listed(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
+def test_the_newest_runs_of_any_age_are_listed(dialect: str, begin: Begin) -> None:
+    world = begin(dialect)
     world.create()
     world.outcomes({"match": {"nth": 2}, "status": "Failed", "error": "Access denied."})
     world.advance(hours=3)
@@ -63,9 +75,9 @@ def test_the_newest_runs_of_any_age_are_listed(
     assert ends(runs_of(world, statuses=("Failed",))) == ["20 12:00 Failed"]
 
 
-def three(service_of: StartService, folder: Path, dialect: str) -> Simulated:
+def three(begin: Begin, dialect: str = "2026") -> Simulated:
     """Return a service with three exports that ran for five hours; Pond's second run failed."""
-    world = start(service_of, folder, dialect)
+    world = begin(dialect)
     world.create()
     for name in ("Pond", "Sea"):
         world.create(name)
@@ -78,11 +90,9 @@ def three(service_of: StartService, folder: Path, dialect: str) -> Simulated:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_m7_failed_runs_of_all_exports_are_one_list(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
+def test_m7_failed_runs_of_all_exports_are_one_list(dialect: str, begin: Begin) -> None:
     """M7: names, globs and projects select, and the limit counts the runs of all."""
-    world = three(service_of, tmp_path, dialect)
+    world = three(begin, dialect)
     failed = runs_of(world, names=[], statuses=("Failed",), limit=None)
     assert [(run.error, f"{run.end:%H}") for run in failed.runs] == [
         ("Full.", "14"),
@@ -102,41 +112,31 @@ def test_m7_failed_runs_of_all_exports_are_one_list(
     assert len(reads) == 2, "one page of each export"
 
 
-def test_m7_each_run_names_its_export_in_every_format(
-    service_of: StartService, tmp_path: Path
-) -> None:
+def test_m7_each_run_names_its_export_in_every_format(begin: Begin) -> None:
     """M7: one schema for one export and for several; the calls are counted."""
-    world = three(service_of, tmp_path, "2026")
-
-    def ran(*words: str, code: int = 0) -> Ran:
-        ended = reconciler("runs", *words, "-C", tmp_path, environ=world.service.environ())
-        assert ended.code == code, ended.err
-        return ended
-
-    text = ran("*", "--status", "Failed", "--links")
+    world = three(begin)
+    text = ran(world, "runs", "*", "--status", "Failed", "--links")
     head, lake, full, _, pond, denied, *_ = text.out.splitlines()[2:]
     assert head.split()[:2] == ["export", "interval"]
     assert lake.startswith('  "Lake"  2026-10-20 13:00 to 14:00  Failed')
     assert pond.startswith('  "Pond"  2026-10-20 11:00 to 12:00  Failed')
     assert (full.strip(), denied.strip()) == ("Full.", "Denied.")
     assert "API calls" in text.err
-    assert ran("Lake").out.count('"Lake"') == 1, "in the heading only"
-    table = ran("--status", "Failed", "--format", "markdown").out
+    assert ran(world, "runs", "Lake").out.count('"Lake"') == 1, "in the heading only"
+    table = ran(world, "runs", "--status", "Failed", "--format", "markdown").out
     assert table.startswith("### Runs of 3 exports")
     assert "| export | interval" in table
     assert '| "Pond" |' in table
     for words, count in ((("Pond",), 1), (("--project", "1"), 3)):
-        content = json.loads(ran(*words, "--format", "json").out)
+        content = json.loads(ran(world, "runs", *words, "--format", "json").out)
         Draft202012Validator(saved_schema("runs")).validate(content)
         known = {item["address"]: item["name"] for item in content["exports"]}
         assert len(known) == len({known[run["address"]] for run in content["runs"]}) == count
 
 
-def test_m7_an_export_that_fails_to_be_read_does_not_hide_the_others(
-    service_of: StartService, tmp_path: Path
-) -> None:
+def test_m7_an_export_that_fails_to_be_read_does_not_hide_the_others(begin: Begin) -> None:
     """M7: its error is in the report and in the exit code; if all fail, it is the error."""
-    world = three(service_of, tmp_path, "2026")
+    world = three(begin)
     pond = next(item.address for item in runs_of(world, names=["Pond"]).exports)
     match = {"path": f"*/{pond.key.removeprefix('id:')}/runs/"}
     fault = {"match": match, "fault": "error", "status": 404, "detail": "Not found."}
@@ -146,10 +146,7 @@ def test_m7_an_export_that_fails_to_be_read_does_not_hide_the_others(
     assert [item.name for item in report.exports if item.error] == ["Pond"]
     for form in ("text", "markdown"):
         assert "cannot be read" in written("runs", form, report)
-    environ = world.service.environ()
-    ran = reconciler("runs", "*", "-C", tmp_path, "--format", "json", environ=environ)
-    assert ran.code == 1
-    content = json.loads(ran.out)
+    content = json.loads(ran(world, "runs", "*", "--format", "json", code=1).out)
     assert [item["error"] is None for item in content["exports"]].count(False) == 1
     assert len(content["runs"]) == 10
     with pytest.raises(NotFound):
@@ -157,29 +154,23 @@ def test_m7_an_export_that_fails_to_be_read_does_not_hide_the_others(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_windows_are_of_the_creation(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
+def test_windows_are_of_the_creation(dialect: str, begin: Begin) -> None:
+    world = begin(dialect)
     export = world.create()
     world.advance(hours=5)
     now = world.now()
     later = runs_of(world, first=now.replace(hour=13, minute=0), last=now.replace(minute=5))
     assert ends(later) == ["20 15:00 Completed", "20 14:00 Completed", "20 13:00 Completed"]
-    path = "backfills/" if dialect == "2026" else "backfill/"
-    if dialect == "interface":
-        return
-    body = {"start_at": "2026-10-20T09:00:00Z", "end_at": "2026-10-20T10:00:00Z"}
-    world.call("POST", export, path, body)
-    world.advance(minutes=20)
-    assert ends(runs_of(world))[0] == "20 10:00 Completed"
+    if dialect != "interface":
+        body = {"start_at": "2026-10-20T09:00:00Z", "end_at": "2026-10-20T10:00:00Z"}
+        world.call("POST", export, f"backfill{'s' if dialect == '2026' else ''}/", body)
+        world.advance(minutes=20)
+        assert ends(runs_of(world))[0] == "20 10:00 Completed"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_run_older_than_seven_days_is_shown(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
+def test_a_run_older_than_seven_days_is_shown(dialect: str, begin: Begin) -> None:
+    world = begin(dialect)
     world.create()
     world.outcomes({"match": {"nth": 1}, "status": "Failed", "error": "Access \x1b[31mdenied."})
     world.advance(hours=1)
@@ -197,10 +188,8 @@ def test_a_run_older_than_seven_days_is_shown(
         runs_of(world, run="../../x")
 
 
-def test_trap_15_51_runs_without_a_start_are_listed_by_creation(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, "2025")
+def test_trap_15_51_runs_without_a_start_are_listed_by_creation(begin: Begin) -> None:
+    world = begin("2025")
     export = world.create(destination=NO_START)
     world.advance(hours=5)
     world.call("POST", export, "backfills/", {"start_at": None, "end_at": "2026-10-20T14:00:00Z"})
@@ -211,9 +200,9 @@ def test_trap_15_51_runs_without_a_start_are_listed_by_creation(
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_trap_15_50_a_failed_run_whose_interval_was_exported_is_marked(
-    dialect: str, service_of: StartService, tmp_path: Path
+    dialect: str, begin: Begin
 ) -> None:
-    world = start(service_of, tmp_path, dialect)
+    world = begin(dialect)
     world.create()
     world.outcomes(
         {"match": {"nth": 1}, "rows": [{"status": "Failed"}, {"status": "Completed"}]},
@@ -227,10 +216,8 @@ def test_trap_15_50_a_failed_run_whose_interval_was_exported_is_marked(
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
-def test_trap_15_62_a_run_that_billing_refused_has_ended(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
+def test_trap_15_62_a_run_that_billing_refused_has_ended(dialect: str, begin: Begin) -> None:
+    world = begin(dialect)
     world.create()
     world.outcomes({"match": {}, "status": "FailedBilling"})
     world.advance(hours=1)
@@ -242,10 +229,8 @@ def test_trap_15_62_a_run_that_billing_refused_has_ended(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_trap_15_63_totals_and_instances_are_not_used(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
+def test_trap_15_63_totals_and_instances_are_not_used(dialect: str, begin: Begin) -> None:
+    world = begin(dialect)
     world.create()
     world.advance(hours=1)
     content = json.loads(as_json(runs_of(world)))
@@ -258,10 +243,8 @@ def test_trap_15_63_totals_and_instances_are_not_used(
 
 
 @pytest.mark.parametrize("dialect", WITH_LOGS)
-def test_logs_are_read_by_level_text_and_time(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
+def test_logs_are_read_by_level_text_and_time(dialect: str, begin: Begin) -> None:
+    world = begin(dialect)
     world.create()
     world.outcomes({"match": {"nth": 2}, "status": "Failed", "error": "Bad \x1b[2J##[x] `row`."})
     world.advance(hours=3)
@@ -285,26 +268,11 @@ def test_logs_are_read_by_level_text_and_time(
 
 
 @pytest.mark.parametrize("dialect", WITH_LOGS)
-def test_older_entries_are_read_completely_and_once(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
+def test_older_entries_are_read_completely_and_once(dialect: str, begin: Begin) -> None:
+    """Also in small pages; the end and the middle of a run have one time."""
+    world = begin(dialect)
     for name in ("Lake", "Pond"):
         world.create(name)
-    world.outcomes({"match": {}, "status": "Completed", "seconds": 1})
-    world.advance(days=10)
-    report = logs_of(world, limit=None)
-    assert len(report.entries) == 3 * 240
-    assert len(set(report.entries)) == 3 * 240
-
-
-@pytest.mark.parametrize("dialect", WITH_LOGS)
-def test_small_pages_show_the_same_entries(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
-    world.create()
-    # The end and the middle of a run have one time.
     world.outcomes({"match": {}, "status": "Completed", "seconds": 1})
     world.advance(hours=5)
 
@@ -318,6 +286,9 @@ def test_small_pages_show_the_same_entries(
     for page in (2, 3, 4, 7):
         paged = world.run(lambda it, page=page: read(it, page))
         assert sorted(map(str, paged)) == sorted(map(str, whole))
+    world.advance(days=9, hours=19)
+    report = logs_of(world, limit=None)
+    assert len(report.entries) == len(set(report.entries)) == 3 * 240
 
 
 @pytest.mark.parametrize(
@@ -329,11 +300,7 @@ def test_small_pages_show_the_same_entries(
         [],
     ],
 )
-def test_answers_that_are_no_runs_or_entries_are_errors(
-    body: Any, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
+def test_answers_that_are_no_runs_or_entries_are_errors(body: Any, world: Simulated) -> None:
     faults = [
         {"match": {"path": f"*/{name}/"}, "fault": "body", "value": body}
         for name in ("runs", "logs")
@@ -345,21 +312,19 @@ def test_answers_that_are_no_runs_or_entries_are_errors(
         logs_of(world)
 
 
-def test_a_resource_that_does_not_exist_yet_is_named(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, "2026")
+def test_a_resource_that_does_not_exist_yet_is_named(begin: Begin) -> None:
+    world = begin("2026")
     text = "batch_exports:\n  pond:\n    name: Pond\n    project: {id: 1}\n    interval: hour\n"
-    write(tmp_path, {"b.yaml": f"{text}    destination: {{type: NoOp, config: {{}}}}\n"})
+    write(
+        world.workspace.folder, {"b.yaml": f"{text}    destination: {{type: NoOp, config: {{}}}}\n"}
+    )
     with pytest.raises(ReconcilerError, match="pond does not exist yet"):
         runs_of(world, names=["pond"])
 
 
 @pytest.mark.parametrize("dialect", ["interface", "2026"])
-def test_logs_of_a_run_are_those_of_its_time(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
+def test_logs_of_a_run_are_those_of_its_time(dialect: str, begin: Begin) -> None:
+    world = begin(dialect)
     world.create()
     world.outcomes(
         {"match": {"nth": 2}, "status": "Failed"}, {"match": {"nth": 2}, "status": "FailedBilling"}
@@ -381,10 +346,8 @@ def test_logs_of_a_run_are_those_of_its_time(
         assert report.matched is by_time.matched is Matched.BY_SERVICE
 
 
-def test_a_server_that_refuses_logs_to_keys_is_explained(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, "2025")
+def test_a_server_that_refuses_logs_to_keys_is_explained(begin: Begin) -> None:
+    world = begin("2025")
     export = world.create()
     world.advance(hours=1)
     with pytest.raises(NotOffered, match="refuses it to API keys") as refused:
@@ -395,11 +358,7 @@ def test_a_server_that_refuses_logs_to_keys_is_explained(
         logs_of(world, run=run.id)
 
 
-def test_a_server_of_spring_2026_refuses_logs_with_403(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
+def test_a_server_of_spring_2026_refuses_logs_with_403(world: Simulated) -> None:
     fault = {"match": {"path": "*/logs/"}, "fault": "error", "status": 403, "detail": "No key."}
     world.service.admin("PUT", "faults", [fault])
     with pytest.raises(NotOffered, match="refuses logs to the API key") as refused:
@@ -408,11 +367,7 @@ def test_a_server_of_spring_2026_refuses_logs_with_403(
 
 
 @pytest.mark.parametrize(("status", "error"), [(403, "scope"), (404, "Not found")])
-def test_refusals_of_runs_are_shown(
-    status: int, error: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
+def test_refusals_of_runs_are_shown(status: int, error: str, world: Simulated) -> None:
     detail = "API key missing required scope 'batch_export:read'" if status == 403 else "Not found."
     fault = {"match": {"path": "*/runs/"}, "fault": "error", "status": status, "detail": detail}
     world.service.admin("PUT", "faults", [fault])
@@ -420,69 +375,51 @@ def test_refusals_of_runs_are_shown(
         runs_of(world)
 
 
-def test_a_secret_in_an_error_is_masked(service_of: StartService, tmp_path: Path) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
+def test_a_secret_in_an_error_is_masked(world: Simulated) -> None:
     key = next(v for k, v in world.service.environ().items() if "KEY" in k)
     world.outcomes({"match": {}, "status": "Failed", "error": f"denied for {key}"})
     world.advance(hours=1)
     assert key not in as_json(runs_of(world)) + as_json(logs_of(world))
 
 
-def test_the_commands_print_text_json_and_markdown(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, "2026")
+def test_the_commands_print_text_json_and_markdown(begin: Begin) -> None:
+    world = begin("2026")
     export = world.create()
     world.advance(hours=2)
-    environ = world.service.environ()
-
-    def ran(*arguments: str) -> Ran:
-        return reconciler(*arguments, "-C", tmp_path, environ=environ)
-
-    text = ran("runs", "Lake", "--links", "--status", "completed", "--limit", "1")
-    assert text.code == 0, text.err
+    text = ran(world, *["runs", "Lake", "--links", "--status", "completed", "--limit", "1"])
     assert "2026-10-20 11:00 to 12:00  Completed" in text.out
     assert "the newest 1 run" in text.out
     assert f"/pipeline/batch-exports/{export}?tab=runs" in text.out
-    content = json.loads(ran("runs", export, "--format", "json").out)
+    content = json.loads(ran(world, "runs", export, "--format", "json").out)
     Draft202012Validator(saved_schema("runs")).validate(content)
     assert [run["status"] for run in content["runs"]] == ["Completed"] * 2
-    assert ran("runs", "Lake", "--format", "markdown").out.startswith("### Runs of ")
     run = content["runs"][0]["id"]
-    assert f"run       {run}" in ran("runs", "Lake", "--run", run).out
-    log = ran("logs", "Lake", "--level", "info", "--search", "finished", "--from", "2026-10-20")
+    assert f"run       {run}" in ran(world, "runs", "Lake", "--run", run).out
+    log = ran(
+        world, *["logs", "Lake", "--level", "info", "--search", "finished", "--from", "2026-10-20"]
+    )
     assert log.out.count("finished successfully") == 2
-    entries = json.loads(ran("logs", "Lake", "--run", run, "--format", "json").out)
+    entries = json.loads(ran(world, "logs", "Lake", "--run", run, "--format", "json").out)
     assert entries["matched"] == "time"
     Draft202012Validator(saved_schema("logs")).validate(entries)
-    assert ran("logs", "Lake", "--format", "markdown").out.startswith("### Log of ")
+    for command, title in (("runs", "Runs"), ("logs", "Log")):
+        markdown = ran(world, command, "Lake", "--format", "markdown").out
+        assert markdown.startswith(f"### {title} of ")
 
 
-def test_options_that_exclude_each_other_are_usage_errors(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, "2026")
-    for arguments in (
-        ("runs", "Lake", "--since", "soon"),
-        ("runs", "Lake", "--from", "2026-10-02", "--to", "2026-10-01"),
-        ("runs", "Lake", "--since", "1d", "--from", "2026-10-01"),
-        ("runs", "Lake", "--status", "Bad"),
-        ("logs", "Lake", "--level", "loud"),
-        ("runs", "Nothing"),
-        ("runs", "--run", "x"),
-        ("runs", "Lake", "Pond", "--run", "x"),
-    ):
-        ended = reconciler(*arguments, "-C", tmp_path, environ=world.service.environ())
-        assert ended.code == 64, arguments
-        if "soon" in arguments:
-            assert "hint: write it like 90m, 6h, 7d or 2w" in ended.err
-
-
-def test_a_refused_log_is_an_error_with_its_page(service_of: StartService, tmp_path: Path) -> None:
-    world = start(service_of, tmp_path, "2025")
-    world.create()
-    ended = reconciler("logs", "Lake", "-C", tmp_path, environ=world.service.environ())
-    assert ended.code == 1
-    assert "refuses it to API keys" in ended.err
-    assert "hint: read them in the browser: http" in ended.err
+@pytest.mark.parametrize(
+    "words",
+    [
+        "runs Lake --since soon",
+        "runs Lake --from 2026-10-02 --to 2026-10-01",
+        "runs Lake --since 1d --from 2026-10-01",
+        "runs Lake --status Bad",
+        "logs Lake --level loud",
+        "runs Nothing",
+        "runs --run x",
+        "runs Lake Pond --run x",
+    ],
+)
+def test_options_that_exclude_each_other_are_usage_errors(words: str, begin: Begin) -> None:
+    ended = ran(begin("2026"), *words.split(), code=64)
+    assert ("hint: write it like 90m, 6h, 7d or 2w" in ended.err) == ("soon" in words)

@@ -1,8 +1,12 @@
-"""`status` of a service whose time is moved."""
+"""`status` of a service whose time is moved: states, options, exit codes and files."""
 
 from __future__ import annotations
 
 import json
+import os
+import stat
+import subprocess
+import sys
 from collections.abc import Sequence
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
@@ -10,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
 from reconciler.commands.status.report import ExportStatus, State, StatusReport
@@ -17,45 +22,33 @@ from reconciler.commands.status.state import status
 from reconciler.commands.workspace import Reported, Workspace
 from reconciler.errors import BadUsage
 from reconciler.model.public import as_json
+from reconciler.model.schemas import schema
 from reconciler.render.options import RenderOptions
 from tests.conftest import LONG, StartService
-from tests.support.cli import reconciler, write
-from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import DIALECTS, RunningEmulator
+from tests.support.limits import TIMEOUT
 from tests.support.reports import written
 from tests.support.simulated import Simulated
 from tests.support.simulated import no_op_export as export
 
+FILES = {"reconciler.yaml": "version: 1\n"}
 START = "2100-06-10T00:02:00Z"
 """A moment that no clock has reached: the schedules of a seed begin at the real time."""
 END = datetime(2100, 6, 15, 0, 30, tzinfo=UTC)
 """The moment of `troubled`."""
 
 
+WEB = [export(name) for name in ("Orders", "Lake", "Sessions", "Fine")]
+WEB.insert(3, export("Later", start_at="2200-01-01T00:00:00Z"))
+BLOG = [export("Daily", "day", timezone="Europe/Berlin")]
+PROJECTS = [
+    {"id": 1, "name": "Web shop", "batch_exports": WEB},
+    {"id": 2, "name": "Blog", "batch_exports": BLOG},
+]
+ORGANIZATION = {"id": "4dc8564d-bd82-1065-2f40-97f7c50f67cf", "name": "Acme"}
 SEED: dict[str, Any] = {
-    "organizations": [
-        {
-            "id": "4dc8564d-bd82-1065-2f40-97f7c50f67cf",
-            "name": "Acme",
-            "projects": [
-                {
-                    "id": 1,
-                    "name": "Web shop",
-                    "batch_exports": [
-                        export("Orders"),
-                        export("Lake"),
-                        export("Sessions"),
-                        export("Later", start_at="2200-01-01T00:00:00Z"),
-                        export("Fine"),
-                    ],
-                },
-                {
-                    "id": 2,
-                    "name": "Blog",
-                    "batch_exports": [export("Daily", "day", timezone="Europe/Berlin")],
-                },
-            ],
-        }
-    ],
+    "organizations": [{**ORGANIZATION, "projects": PROJECTS}],
     "keys": [{"value": "phx_admin", "scopes": ["*"]}],
 }
 
@@ -79,7 +72,7 @@ NEW = born(START)
 
 def workspace(folder: Path, **exports: dict[str, Any]) -> Path:
     files = {"projects": {"web": {"name": "Web shop"}}, "batch_exports": exports}
-    return write(folder, {"reconciler.yaml": "version: 1\n", "a.yaml": json.dumps(files)})
+    return write(folder, {**FILES, "a.yaml": json.dumps(files)})
 
 
 def read(
@@ -132,7 +125,8 @@ def test_each_state_is_exactly_as_it_is_after_simulated_days(
 ) -> None:
     running = service_of(NEW, "--dialect", dialect)
     troubled(running)
-    result = read(running, workspace(tmp_path), at=END)
+    folder = workspace(tmp_path, orders={"project": {"id": 1}, **export("Orders")})
+    result = read(running, folder, at=END)
     exports = by_name(result)
     assert {name: export.state for name, export in exports.items()} == {
         "Orders": State.FAILING,
@@ -142,35 +136,22 @@ def test_each_state_is_exactly_as_it_is_after_simulated_days(
         "Daily": State.OK,
         "Fine": State.OK,
     }
-    assert [export.name for export in result.report.exports][:4] == [
-        *("Orders", "Lake", "Sessions", "Later"),
-    ]
+    worst = [export.name for export in result.report.exports][:4]
+    assert worst == ["Orders", "Lake", "Sessions", "Later"]
     assert exports["Orders"].failures == 6
     assert exports["Orders"].lag == timedelta(hours=5, minutes=30)
     assert exports["Lake"].lag == timedelta(hours=2, minutes=30)
     assert exports["Sessions"].missed == 72
     assert exports["Fine"].rows_a_day == 24_000
-    next_run = exports["Fine"].next_run
-    assert next_run == datetime(2100, 6, 15, 1, tzinfo=UTC)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_text_says_what_a_reader_needs(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    running = service_of(NEW, "--dialect", dialect)
-    troubled(running)
-    folder = workspace(tmp_path, orders={"project": {"id": 1}, **export("Orders")})
-    text = written("status", "text", read(running, folder, at=END).report, RenderOptions())
-    lines = text.splitlines()
+    assert exports["Fine"].next_run == datetime(2100, 6, 15, 1, tzinfo=UTC)
+    lines = written("status", "text", result.report).splitlines()
     assert lines[3].startswith("✗ batch_export.orders  Web shop  00:00 (")
     assert "Failed ×6  5 h 30 min  24 k" in lines[3]
     assert lines[4].strip() == "access denied to bucket acme-orders"
     assert "✓ 2 exports are ok (list: --all)" in lines
-    counts = (
-        "6 exports: 1 failing, 1 lagging, 1 paused, 1 never run, 2 ok; 5 unmanaged (in quotes)."
-    )
-    assert lines[-3:] == [counts, "hint: list what is missing:", "  reconciler gaps"]
+    counts = "1 failing, 1 lagging, 1 paused, 1 never run, 2 ok; 5 unmanaged (in quotes)."
+    hint = ["hint: list what is missing:", "  reconciler gaps"]
+    assert lines[-3:] == [f"6 exports: {counts}", *hint]
 
 
 def test_m2_a_pause_by_the_service_is_a_failure_unless_the_files_declare_it(
@@ -222,7 +203,7 @@ def test_trap_15_53_weekly_exports_of_2025_never_run(
     running = service_of(born(START, export("Weekly", "week")), "--dialect", "2025")
     running.admin("POST", "clock", {"set": START})
     running.advance(days=20)
-    weekly = by_name(read(running, write(tmp_path, {"reconciler.yaml": "version: 1\n"})))["Weekly"]
+    weekly = by_name(read(running, write(tmp_path, FILES)))["Weekly"]
     assert weekly.state is State.UNKNOWN
     assert "never runs exports with interval 'week'" in weekly.notes[0].message
 
@@ -283,18 +264,96 @@ def test_the_page_of_an_export_is_linked(service_of: StartService, tmp_path: Pat
     assert f"      {page}\n" in text
 
 
-def test_many_exports_take_only_the_calls_of_their_list(tmp_path: Path) -> None:
+def test_many_exports_take_only_the_calls_of_their_list(
+    service_of: StartService, tmp_path: Path
+) -> None:
     count, most = (5_000, 51) if LONG else (300, 4)
-    file = tmp_path / "seed.json"
-    many = born(START, *(export(f"Export {number}") for number in range(count)))
-    file.write_text(json.dumps(many))
-    with start_emulator(seed=file) as running:
-        running.admin("POST", "clock", {"set": START})
-        running.advance(hours=3)
-        running.clear_requests()
-        folder = write(tmp_path / "w", {"reconciler.yaml": "version: 1\n"})
-        result = read(running, folder)
-        calls = len(running.requests())
+    running = service_of(born(START, *(export(f"Export {number}") for number in range(count))))
+    running.admin("POST", "clock", {"set": START})
+    running.advance(hours=3)
+    running.clear_requests()
+    result = read(running, write(tmp_path, FILES))
     assert len(result.report.exports) == count
     assert all(len(export.runs) == 3 for export in result.report.exports)
-    assert calls == result.calls <= most
+    assert len(running.requests()) == result.calls <= most
+
+
+# The command
+
+
+@pytest.fixture
+def running(service_of: StartService) -> RunningEmulator:
+    """Return a service whose exports are 30 days old and have not run; one starts later.
+
+    It is an hour behind, so that no interval ends.
+    """
+    service = service_of(SEED, "--dialect", "interface")
+    service.advance(hours=-1)
+    return service
+
+
+def ran(running: RunningEmulator, folder: Path, *words: str | Path) -> Ran:
+    return reconciler("status", *words, "-C", write(folder, FILES), environ=running.environ())
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--fail-on", "never-run"), 2),
+        (("--fail-on", "failing, lagging"), 2),
+        (("--fail-on", "failing,ok"), 0),
+        ((), 0),
+        (("--fail-on", "paused"), 2),
+        (("Lake", "--fail-on", "paused"), 2),
+        (("Fine", "--fail-on", "paused"), 0),
+        (("--project", "Blog", "--fail-on", "paused"), 0),
+    ],
+)
+def test_a_selected_export_in_a_state_of_fail_on_exits_with_2(
+    words: tuple[str, ...], code: int, running: RunningEmulator, tmp_path: Path
+) -> None:
+    running.call("POST", f"/api/projects/1/batch_exports/{running.exports()['Lake']['id']}/pause/")
+    ended = ran(running, tmp_path, *words)
+    assert ended.code == code, ended.err
+    assert "API calls" in ended.err
+
+
+def test_an_unknown_state_is_a_usage_error(tmp_path: Path) -> None:
+    ended = reconciler("status", "-C", write(tmp_path, FILES), "--fail-on", "failed")
+    assert ended.code == 64
+    assert "unknown state 'failed' (--fail-on)" in ended.err
+    assert "failing" in ended.err
+
+
+def test_the_json_matches_its_schema(service_of: StartService, tmp_path: Path) -> None:
+    running = service_of(NEW, "--dialect", "interface")
+    troubled(running)
+    shown = json.loads(ran(running, tmp_path, "--format", "json").out)
+    form = schema("status")
+    assert form is not None
+    assert not [error.message for error in Draft202012Validator(form).iter_errors(shown)]
+    assert len(shown["exports"]) == sum(shown["counts"].values()) == 6
+
+
+def test_the_page_is_written_for_its_owner_only(running: RunningEmulator, tmp_path: Path) -> None:
+    page = tmp_path / "status.html"
+    ended = ran(running, tmp_path, "--html", page)
+    assert ended.code == 0, ended.err
+    assert "6 exports: 5 lagging, 1 never run" in ended.out
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
+def test_apply_p3_warnings_are_before_the_table(running: RunningEmulator, tmp_path: Path) -> None:
+    new = {"project": {"id": 1}, **export("New", "every 15 minutes")}
+    folder = write(tmp_path, {**FILES, "a.yaml": json.dumps({"batch_exports": {"new": new}})})
+    shown = subprocess.run(
+        [sys.executable, "-m", "reconciler", "status", "-C", str(folder)],
+        env={**os.environ, **running.environ(), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=TIMEOUT,
+        check=True,
+    ).stdout
+    assert 0 <= shown.find("[feature-flag]") < shown.find("Environment default")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,8 +21,7 @@ from reconciler.errors import ReconcilerError
 from reconciler.render.document import Document, Facts, Heading, Lines, Table
 from reconciler.render.options import DEFAULTS
 from reconciler.render.runs import backfills_document, ends_as_text, logs_document, runs_document
-from tests.conftest import StartService
-from tests.support.simulated import Simulated, start_simulated
+from tests.support.simulated import Begin, Simulated
 
 TIME = re.compile(r"\d\d:\d\d")
 ZONED = re.compile(
@@ -79,8 +77,8 @@ def documents(world: Simulated) -> Iterator[tuple[str, Document]]:
     yield "backfill", backfills_document(planned.plan, DEFAULTS)
 
 
-def test_times_have_their_zone_in_reports(service_of: StartService, tmp_path: Path) -> None:
-    world = start_simulated(service_of, tmp_path, "2026", auto_pause=False)
+def test_times_have_their_zone_in_reports(begin: Begin) -> None:
+    world = begin("2026", auto_pause=False)
     lake = world.create()
     world.create("Late", start_at="2026-10-28T00:00:00Z")
     world.create("Over", end_at="2026-10-20T12:00:00Z")
@@ -104,10 +102,8 @@ def test_times_have_their_zone_in_reports(service_of: StartService, tmp_path: Pa
     ],
     ids=["aligned", "future", "not ended"],
 )
-def test_times_have_their_zone_in_messages_of_backfill(
-    first: str, last: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start_simulated(service_of, tmp_path, "2026", auto_pause=False)
+def test_times_have_their_zone_in_messages_of_backfill(first: str, last: str, begin: Begin) -> None:
+    world = begin("2026", auto_pause=False)
     world.create()
     world.advance(hours=6)
     try:
