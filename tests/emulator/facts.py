@@ -62,8 +62,11 @@ class Api:
             destination = {"type": "AwsS3", "config": dict(S3), "integration": 7}
         return {"name": "Lake", "interval": "hour", "destination": destination, **fields}
 
+    def post(self, **fields: Any) -> Any:
+        return self.call("POST", self.project, self.body(**fields))
+
     def create(self, **fields: Any) -> dict[str, Any]:
-        answer = self.call("POST", self.project, self.body(**fields))
+        answer = self.post(**fields)
         assert answer.status_code == 201, answer.text
         return answer.json()
 
@@ -85,3 +88,8 @@ def refused(answer: Any, status: int, code: str, attr: str | None = None) -> str
     assert (answer.status_code, body["code"], body["attr"]) == (status, code, attr), body
     assert set(body) == {"type", "code", "detail", "attr"}
     return body["detail"]
+
+
+def invalid(answer: Any, attr: str | None = None) -> str:
+    """Return the detail of a 400 that is no special one."""
+    return refused(answer, 400, "invalid_input", attr)

@@ -178,11 +178,7 @@ def test_one_jump_and_many_steps_give_the_same_history(api: Api) -> None:
 def test_settings_are_kept_until_a_reset(api: Api) -> None:
     defaults = api.emulator.admin("GET", "settings")
     changed = settings(api, jitter_seconds=30, first_data_at="2026-01-01T01:00:00+01:00")
-    assert changed == {
-        **defaults,
-        "jitter_seconds": 30,
-        "first_data_at": "2026-01-01T00:00:00Z",
-    }
+    assert changed == {**defaults, "jitter_seconds": 30, "first_data_at": "2026-01-01T00:00:00Z"}
     assert settings(api, backfill_limit=7) == {**changed, "backfill_limit": 7}
     assert api.emulator.admin("DELETE", "settings") == defaults
     settings(api, auto_pause=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.emulator.facts import OLD, REAL, Api, fact, refused
+from tests.emulator.facts import OLD, REAL, Api, fact, invalid
 from tests.emulator.operations import (
     END,
     START,
@@ -116,7 +116,7 @@ def test_cancelling_a_backfill(api: Api) -> None:
     assert (row["status"], row["progress"]) == ("Cancelled", None)
     now = "Cancelled" if api.dialect == "2026" else "Running"
     assert [run["status"] for run in runs(api, export)] == [now]
-    detail = refused(api.call("POST", cancel, {}), 400, "invalid_input")
+    detail = invalid(api.call("POST", cancel, {}))
     assert detail == "Cannot cancel a backfill that is in 'Cancelled' status"
     api.emulator.advance(minutes=30)
     assert [run["status"] for run in runs(api, export)] == ["Cancelled"]
@@ -198,11 +198,11 @@ def test_a_range_without_data(api: Api, first: str) -> None:
 def test_ranges_without_data_in_older_servers(api: Api) -> None:
     export = api.create(**no_op())
     settings(api, first_data_at="never")
-    detail = refused(backfill(api, export, START, END), 400, "invalid_input")
+    detail = invalid(backfill(api, export, START, END))
     assert detail == "There is no data to backfill for this model."
     settings(api, first_data_at="2026-10-01T01:20:00Z")
     early = backfill(api, export, "2026-09-01T00:00:00Z", START)
-    assert "contains no data. The earliest possible" in refused(early, 400, "invalid_input")
+    assert "contains no data. The earliest possible" in invalid(early)
     answer = begun(api, export)
     api.emulator.advance(minutes=20)
     assert intervals(api, export)[0][0] == "2026-10-01T01:00:00Z"
@@ -224,4 +224,4 @@ def test_unpausing_with_a_backfill(api: Api) -> None:
     assert made[0][1].startswith("2026-10-07T11:20:00")
     if api.dialect == "2026":
         answer = api.call("POST", of(api, export, "unpause/"), {"backfill": "x"})
-        refused(answer, 400, "invalid_input", "backfill")
+        invalid(answer, "backfill")

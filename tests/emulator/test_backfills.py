@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.emulator.facts import REAL, Api, fact, refused
+from tests.emulator.facts import REAL, Api, fact, invalid, refused
 from tests.emulator.operations import (
     END,
     START,
@@ -74,7 +74,7 @@ def test_workflow_ids_of_2025(api: Api) -> None:
 def test_a_backfill_without_start(api: Api) -> None:
     export = api.create(**no_op())
     if api.dialect == "2026":
-        detail = refused(backfill(api, export, None, END), 400, "invalid_input")
+        detail = invalid(backfill(api, export, None, END))
         assert detail == "Backfilling from the beginning of time is not enabled for this team."
         return
     if api.dialect == "interface":
@@ -130,7 +130,7 @@ def test_the_same_range_twice(api: Api) -> None:
 )
 @fact("8.1", "invalid ranges answer 400 without a field", rules=(28,))
 def test_invalid_ranges(api: Api, start: Any, end: str, text: str) -> None:
-    detail = refused(backfill(api, api.create(), start, end), 400, "invalid_input")
+    detail = invalid(backfill(api, api.create(), start, end))
     order = "must be before" if api.dialect == "2026" else "happens after"
     assert text.format(order=order) in detail
 
@@ -141,18 +141,16 @@ def test_invalid_ranges(api: Api, start: Any, end: str, text: str) -> None:
 def test_dates_of_daily_and_weekly_backfills(api: Api) -> None:
     daily = api.create(interval="day", timezone="US/Eastern", offset_hour=4)
     weekly = api.create(name="w", interval="week", offset_day=1)
-    detail = refused(
-        backfill(api, daily, "2026-09-01T00:00:00Z", "2026-09-03"), 400, "invalid_input"
-    )
+    detail = invalid(backfill(api, daily, "2026-09-01T00:00:00Z", "2026-09-03"))
     assert "'2026-09-01T00:00:00Z' is not a valid ISO formatted date." in detail
     eastern = api.create(name="t", interval="day", timezone="Asia/Tokyo")
     outside = backfill(api, eastern, "0001-01-01", "2026-09-01")
-    assert "'0001-01-01' is not a valid" in refused(outside, 400, "invalid_input")
+    assert "'0001-01-01' is not a valid" in invalid(outside)
     assert "expect only the date component" in detail
     begun(api, daily, "2026-09-01", "2026-09-03")
     row = backfills(api, daily)[0]
     assert (row["start_at"], row["end_at"]) == ("2026-09-01T08:00:00Z", "2026-09-03T08:00:00Z")
-    detail = refused(backfill(api, weekly, "2026-09-06", "2026-09-14"), 400, "invalid_input")
+    detail = invalid(backfill(api, weekly, "2026-09-06", "2026-09-14"))
     assert detail == (
         "Input 2026-09-06 is not on the correct day of the week for this batch export. 2026-09-06 "
         "is a Sunday but this batch export is configured to run weekly on Monday."
@@ -166,7 +164,7 @@ def test_dates_of_daily_and_weekly_backfills(api: Api) -> None:
 def test_the_order_of_checks(api: Api) -> None:
     settings(api, backfill_limit=0)
     export = api.create()
-    refused(backfill(api, export, None, "soon"), 400, "invalid_input")
+    invalid(backfill(api, export, None, "soon"))
     refused(backfill(api, export, "late", "soon"), 429, "too_many_concurrent_backfills")
 
 

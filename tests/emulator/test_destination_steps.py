@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.emulator.facts import KEYS, REAL, S3, Api, fact, refused
+from tests.emulator.facts import KEYS, REAL, S3, Api, fact, invalid, refused
 
 NOT_CONFIGURED = "The test step cannot run as it's not configured."
 SNOWFLAKE = [
@@ -48,10 +48,7 @@ def set_rules(api: Api, *rules: dict[str, Any]) -> None:
     ("destination", "names"),
     [
         ("S3", {"2025": ["Check S3 bucket exists"]}),
-        (
-            "AwsS3",
-            {"2026": ["Ensure we can assume provided AWS role", "Check S3 bucket exists"]},
-        ),
+        ("AwsS3", {"2026": ["Ensure we can assume provided AWS role", "Check S3 bucket exists"]}),
         ("S3Compatible", {"2026": ["Check S3 bucket exists"]}),
         (
             "BigQuery",
@@ -64,14 +61,8 @@ def set_rules(api: Api, *rules: dict[str, Any]) -> None:
                 ],
             },
         ),
-        (
-            "Snowflake",
-            {"2025": SNOWFLAKE, "2026": SNOWFLAKE},
-        ),
-        (
-            "Databricks",
-            {"2025": DATABRICKS, "2026": DATABRICKS},
-        ),
+        ("Snowflake", {"2025": SNOWFLAKE, "2026": SNOWFLAKE}),
+        ("Databricks", {"2025": DATABRICKS, "2026": DATABRICKS}),
         ("AzureBlob", {"2026": ["Check Azure Blob container exists"]}),
         ("Postgres", {}),
         ("Redshift", {}),
@@ -180,10 +171,10 @@ def test_bodies_of_steps(api: Api) -> None:
         refused(run({**api.body(), "interval": "x"}), 400, "invalid_choice", "interval")
         bad = api.body()
         bad["destination"]["config"]["zz"] = 1
-        refused(run(bad), 400, "invalid_input", "destination__non_field_errors")
+        invalid(run(bad), "destination__non_field_errors")
     part = api.body()
     del part["destination"]["config"]["bucket_name"]
-    refused(run_new(api, part), 400, "invalid_input", "destination__non_field_errors")
+    invalid(run_new(api, part), "destination__non_field_errors")
 
 
 @fact(
@@ -220,12 +211,7 @@ def test_a_step_for_an_existing_export(api: Api) -> None:
         assert answer.json()["result"]["message"] == NOT_CONFIGURED
         return
     other = {"type": "S3Compatible", "config": S3, "integration": 10}
-    detail = refused(
-        run_existing(api, export, api.body(destination=other)),
-        400,
-        "invalid_input",
-        "destination",
-    )
+    detail = invalid(run_existing(api, export, api.body(destination=other)), "destination")
     assert detail.startswith("Cannot change destination type")
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.emulator.facts import ALL, KEYS, OLD, REAL, S3, Api, fact, refused
+from tests.emulator.facts import ALL, KEYS, OLD, REAL, S3, Api, fact, invalid, refused
 
 NOOP = {"type": "NoOp", "config": {}}
 
 
 @fact("1.3", "the newest servers refuse S3 with keys in the config", rules=(15,))
 def test_s3_with_keys(api: Api) -> None:
-    answer = api.call("POST", api.project, {**api.body(), **api.to("S3", **S3, **KEYS)})
+    answer = api.post(**api.to("S3", **S3, **KEYS))
     if api.dialect == "2026":
         refused(answer, 400, "invalid_choice", "destination__type")
     else:
@@ -20,7 +20,7 @@ def test_s3_with_keys(api: Api) -> None:
 
 @fact("1.3", "an unknown type is refused; some types need a feature flag")
 def test_destination_types(api: Api) -> None:
-    answer = api.call("POST", api.project, {**api.body(), **api.to("Nope")})
+    answer = api.post(**api.to("Nope"))
     refused(answer, 400, "invalid_choice", "destination__type")
     if api.dialect == "2026":
         workflows = {**api.body(), **api.to("Workflows", hog_function_id="x")}
@@ -32,7 +32,7 @@ def test_changing_the_type(api: Api) -> None:
     """The detail names both types."""
     answer = api.patch(api.create(), destination=NOOP)
     if api.dialect == "2026":
-        detail = refused(answer, 400, "invalid_input", "destination")
+        detail = invalid(answer, "destination")
         assert "'AwsS3'" in detail
         assert "'NoOp'" in detail
     else:
@@ -85,7 +85,7 @@ def test_changing_the_type(api: Api) -> None:
 )
 @fact("1.3", "types with credentials in the config; answers never show secrets", *OLD, rules=(1,))
 def test_inline_types(api: Api, type_name: str, config: dict, secrets: set) -> None:
-    made = api.call("POST", api.project, {**api.body(), **api.to(type_name, **config)})
+    made = api.post(**api.to(type_name, **config))
     assert made.status_code == 201, made.text
     assert set(made.json()["destination"]["config"]) == set(config) - secrets
     state = api.emulator.exports()["Lake"]
@@ -94,12 +94,8 @@ def test_inline_types(api: Api, type_name: str, config: dict, secrets: set) -> N
         if name not in secrets and value:
             missing = {key: value for key, value in config.items() if key != name}
             if type_name in ("S3", "Postgres", "BigQuery", "HTTP") and name != "arg":
-                answer = api.call(
-                    "POST", api.project, {**api.body(), **api.to(type_name, **missing)}
-                )
-                assert f"'{name}'" in refused(
-                    answer, 400, "invalid_input", "destination__non_field_errors"
-                )
+                answer = api.post(**api.to(type_name, **missing))
+                assert f"'{name}'" in invalid(answer, "destination__non_field_errors")
 
 
 @pytest.mark.parametrize(
@@ -124,26 +120,11 @@ def test_types_by_integration(api: Api, type_name: str, config: dict, integratio
     destination = {"type": type_name, "config": config}
     named = {**destination, "integration": integration}
     assert api.create(destination=named)["destination"]["integration"] == integration
-    refused(
-        api.call("POST", api.project, api.body(destination=destination)),
-        400,
-        "invalid_input",
-        "destination",
-    )
+    invalid(api.post(destination=destination), "destination")
     foreign = {**destination, "integration": 8}
-    refused(
-        api.call("POST", api.project, api.body(destination=foreign)),
-        400,
-        "does_not_exist",
-        "destination__integration",
-    )
+    refused(api.post(destination=foreign), 400, "does_not_exist", "destination__integration")
     wrong = {**destination, "integration": 7 if integration != 7 else 3}
-    refused(
-        api.call("POST", api.project, api.body(destination=wrong)),
-        400,
-        "invalid_input",
-        "destination",
-    )
+    invalid(api.post(destination=wrong), "destination")
 
 
 @fact("1.3", "secrets are removed from answers at any depth", "2025")
@@ -171,9 +152,7 @@ def test_secrets_at_depth(api: Api) -> None:
 def test_unknown_config_keys(api: Api) -> None:
     body = api.body()
     body["destination"]["config"] |= {"zz": 1, "aa": 2}
-    detail = refused(
-        api.call("POST", api.project, body), 400, "invalid_input", "destination__non_field_errors"
-    )
+    detail = invalid(api.call("POST", api.project, body), "destination__non_field_errors")
     assert detail.endswith("'aa', 'zz'")
 
 
@@ -198,8 +177,8 @@ def test_config_types(api: Api) -> None:
         return api.patch(export, destination={"type": kind, "config": config})
 
     inside = "destination__non_field_errors"
-    refused(change(file_format=None), 400, "invalid_input", inside)
-    detail = refused(change(prefix=5), 400, "invalid_input", inside)
+    invalid(change(file_format=None), inside)
+    detail = invalid(change(prefix=5), inside)
     assert "'int'" in detail
     assert "'str'" in detail
     assert change(compression=None).status_code == 200
@@ -243,9 +222,7 @@ def test_scalars_as_text(api: Api) -> None:
 
 
 @fact(
-    "1.5",
-    "answers have no keys that were not sent, except one in the newest servers",
-    rules=(10,),
+    "1.5", "answers have no keys that were not sent, except one in the newest servers", rules=(10,)
 )
 def test_injected_keys(api: Api) -> None:
     config = api.create()["destination"]["config"]
@@ -255,7 +232,7 @@ def test_injected_keys(api: Api) -> None:
         answer = api.patch(
             export, destination={"type": "AwsS3", "config": {"legacy_parquet_extension": True}}
         )
-        refused(answer, 400, "invalid_input", "destination")
+        invalid(answer, "destination")
     else:
         assert config == S3
 
@@ -280,35 +257,23 @@ def test_integration_in_a_patch(api: Api) -> None:
         destination={"type": "BigQuery", "config": {"dataset_id": "d"}, "integration": 4}
     )
     again = {"type": "BigQuery", "config": {"table_id": "t"}}
-    refused(api.patch(query, destination=again), 400, "invalid_input", "destination")
+    invalid(api.patch(query, destination=again), "destination")
 
 
 @fact("1.3", "Workflows exports are hidden in lists", *REAL)
 def test_hidden_types_are_no_types_elsewhere(api: Api) -> None:
-    answer = api.call(
-        "POST", api.project, {**api.body(), **api.to("Workflows", hog_function_id="x")}
-    )
+    answer = api.post(**api.to("Workflows", hog_function_id="x"))
     assert answer.status_code == (403 if api.dialect == "2026" else 400)
 
 
 @fact("1.1", "the destination is required; it must be an object and not null")
 def test_invalid_destinations(api: Api) -> None:
-    refused(api.call("POST", api.project, api.body(destination=None)), 400, "null", "destination")
-    refused(
-        api.call("POST", api.project, api.body(destination=[])),
-        400,
-        "invalid_input",
-        "destination__non_field_errors",
-    )
-    refused(
-        api.call("POST", api.project, api.body(destination={"config": {}})),
-        400,
-        "required",
-        "destination__type",
-    )
-    answer = api.call("POST", api.project, api.body(destination={"type": "NoOp"}))
+    refused(api.post(destination=None), 400, "null", "destination")
+    invalid(api.post(destination=[]), "destination__non_field_errors")
+    refused(api.post(destination={"config": {}}), 400, "required", "destination__type")
+    answer = api.post(destination={"type": "NoOp"})
     assert answer.status_code == {"interface": 201, "2025": 500, "2026": 400}[api.dialect]
-    listed = api.call("POST", api.project, api.body(destination={"type": "NoOp", "config": []}))
+    listed = api.post(destination={"type": "NoOp", "config": []})
     assert listed.status_code == (400 if api.dialect == "interface" else 500)
 
 
@@ -316,7 +281,7 @@ def test_invalid_destinations(api: Api) -> None:
 def test_a_null_config(api: Api) -> None:
     """On POST, PATCH and PUT."""
     null = {"type": "NoOp", "config": None}
-    created = api.call("POST", api.project, api.body(destination=null))
+    created = api.post(destination=null)
     export = api.create(destination=NOOP)
     patched = api.patch(export, destination=null)
     put = api.call("PUT", f"{api.project}{export['id']}/", api.body(destination=null))
@@ -337,4 +302,4 @@ def test_a_partial_change_of_type(api: Api) -> None:
     assert answer.status_code == 200, answer.text
     config = answer.json()["destination"]["config"]
     assert (config["host"], config["bucket_name"]) == ("h", "b")
-    refused(api.patch(export, **api.to("Databricks")), 400, "invalid_input", "destination")
+    invalid(api.patch(export, **api.to("Databricks")), "destination")

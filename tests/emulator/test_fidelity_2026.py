@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import StartService
-from tests.emulator.facts import KEYS, REAL, S3, Api, fact, refused
+from tests.emulator.facts import KEYS, REAL, S3, Api, fact, invalid, refused
 from tests.emulator.operations import backfill, begun, get, of, runs
 
 COPY = {
@@ -37,7 +37,7 @@ def redshift(**config: Any) -> dict[str, Any]:
 
 
 def post(api: Api, fields: dict[str, Any]) -> Any:
-    return api.call("POST", api.project, api.body(**fields))
+    return api.post(**fields)
 
 
 def stored(api: Api, answer: Any) -> dict[str, Any]:
@@ -48,10 +48,10 @@ def stored(api: Api, answer: Any) -> dict[str, Any]:
 
 @fact("1.4", "the port of Redshift is a plain number: null is refused", "2026", rules=(9,))
 def test_fidelity_2026_redshift_port_null(api: Api) -> None:
-    detail = refused(post(api, redshift(port=None)), 400, "invalid_input", INSIDE)
+    detail = invalid(post(api, redshift(port=None)), INSIDE)
     assert detail == "Configuration has invalid type: got 'NoneType', expected 'int'"
     export = api.create(**redshift(port=1))
-    refused(api.patch(export, **redshift(port=None)), 400, "invalid_input", INSIDE)
+    invalid(api.patch(export, **redshift(port=None)), INSIDE)
 
 
 @pytest.mark.parametrize("name", ["authorization", "bucket_credentials"])
@@ -59,12 +59,12 @@ def test_fidelity_2026_redshift_port_null(api: Api) -> None:
 def test_fidelity_2026_redshift_copy_back_to_keys(api: Api, name: str) -> None:
     export = api.create(**redshift(mode="COPY", copy_inputs=COPY))
     answer = api.patch(export, **redshift(copy_inputs={name: dict(KEYS)}))
-    detail = refused(answer, 400, "invalid_input", "destination")
+    detail = invalid(answer, "destination")
     assert detail.startswith(f"Cannot switch '{name}' from an integration to inline credentials.")
     swapped = stored(api, api.patch(export, **redshift(copy_inputs={name: 15})))
     assert swapped["copy_inputs"][name] == 15
     foreign = api.patch(export, **redshift(copy_inputs={name: 8}))
-    detail = refused(foreign, 400, "invalid_input", "destination")
+    detail = invalid(foreign, "destination")
     assert detail == f"'{name}' does not reference an AWS S3 integration of this project."
 
 
@@ -72,7 +72,7 @@ def test_fidelity_2026_redshift_copy_back_to_keys(api: Api, name: str) -> None:
 def test_fidelity_2026_filters_with_data_interval_start(api: Api) -> None:
     for key in ("data_interval_start", "data_interval_end"):
         entry = {"type": "event", key: "2026-01-01"}
-        detail = refused(post(api, {"filters": [entry]}), 400, "invalid_input", "filters")
+        detail = invalid(post(api, {"filters": [entry]}), "filters")
         assert detail.startswith("'data_interval_start' and 'data_interval_end' are run attributes")
     assert post(api, {"filters": [{"type": "event", "key": "a"}]}).status_code == 201
 
@@ -139,14 +139,14 @@ def test_fidelity_2026_integration_and_integration_id(api: Api) -> None:
 def test_fidelity_2026_merge_on_events(api: Api) -> None:
     assert post(api, {"incremental_mode": "MERGE"}).json()["incremental_mode"] == "MERGE"
     answer = post(api, {"model": "hogql", "hogql_query": QUERY, "incremental_mode": "MERGE"})
-    detail = refused(answer, 400, "invalid_input", "primary_key")
+    detail = invalid(answer, "primary_key")
     assert detail == "'primary_key' is required when 'incremental_mode' is 'MERGE'"
 
 
 @fact("1.2", "an offset that the stored interval does not take is refused before the crash", "2026")
 def test_fidelity_2026_offset_day_alone_on_a_day_export(api: Api) -> None:
     export = api.create(interval="day")
-    detail = refused(api.patch(export, offset_day=1), 400, "invalid_input", "offset_day")
+    detail = invalid(api.patch(export, offset_day=1), "offset_day")
     assert detail == "offset_day is not applicable for non-weekly intervals"
     assert api.patch(export, offset_hour=1).status_code == 500
 
@@ -213,7 +213,7 @@ def test_fidelity_2026_include_events_as_text(api: Api) -> None:
 def test_fidelity_2026_forms_of_dates(api: Api, interval: str, start: str, end: str) -> None:
     export = api.create(interval=interval)
     begun(api, export, start, end)
-    detail = refused(backfill(api, export, "soon", end), 400, "invalid_input")
+    detail = invalid(backfill(api, export, "soon", end))
     assert detail == "Input 'soon' is not a valid ISO formatted date."
 
 
@@ -266,10 +266,7 @@ def test_fidelity_2026_organization_path_with_integration(api: Api) -> None:
             destination("Snowflake", 7, database="d", warehouse="w", schema="s"),
             "Integration provided is not a Snowflake integration (got kind='aws-s3')",
         ),
-        (
-            destination("Postgres", 7, database="d"),
-            "Integration is not a PostgreSQL integration.",
-        ),
+        (destination("Postgres", 7, database="d"), "Integration is not a PostgreSQL integration."),
         (
             destination("BigQuery", 7, dataset_id="d"),
             "Integration is not a Google Cloud service account integration.",
@@ -302,7 +299,7 @@ def test_fidelity_2026_organization_path_with_integration(api: Api) -> None:
 def test_fidelity_2026_details_of_destinations(
     api: Api, fields: dict[str, Any], detail: str
 ) -> None:
-    assert refused(post(api, fields), 400, "invalid_input", "destination") == detail
+    assert invalid(post(api, fields), "destination") == detail
 
 
 @fact("1.6", "an integration of Redshift stays once it is set", "2026", rules=(13,))
@@ -311,7 +308,7 @@ def test_fidelity_2026_redshift_keeps_its_integration(api: Api) -> None:
     for sent in ({}, {"integration": None}):
         bare = {"type": "Redshift", "config": {"schema": "s"}, **sent}
         answer = api.patch(export, destination=bare)
-        detail = refused(answer, 400, "invalid_input", "destination")
+        detail = invalid(answer, "destination")
         assert detail.startswith("Cannot remove the integration from a Redshift batch export")
 
 
@@ -320,7 +317,7 @@ def test_fidelity_2026_names_of_parquet_files(api: Api) -> None:
     export = api.create(**aws(file_format="Parquet", compression="zstd"))
     assert stored(api, api.patch(export, **aws()))["legacy_parquet_extension"] is False
     answer = api.patch(export, **aws(legacy_parquet_extension=True))
-    detail = refused(answer, 400, "invalid_input", "destination")
+    detail = invalid(answer, "destination")
     assert detail.startswith("'legacy_parquet_extension' can only stay on for an export that")
 
 
@@ -338,7 +335,7 @@ def test_fidelity_2026_details_of_exports(api: Api) -> None:
         "offset_hour": (1, "offset_hour is not applicable for non-daily/weekly intervals"),
     }
     for name, (value, detail) in details.items():
-        assert refused(api.patch(export, **{name: value}), 400, "invalid_input", name) == detail
+        assert invalid(api.patch(export, **{name: value}), name) == detail
     answer = post(api, {"interval": "every 5 minutes"})
     detail = refused(answer, 403, "permission_denied")
     assert detail == "Higher frequency batch exports are not enabled for this team."

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.emulator.facts import S3, Api, fact, refused
+from tests.emulator.facts import S3, Api, fact, invalid, refused
 
 PATH = "/api/projects/1/integrations/"
 
@@ -87,7 +87,7 @@ def test_the_deletion_of_an_integration(api: Api) -> None:
     made = create(api, "aws-s3", {"name": "n"})
     destination = {"type": "AwsS3", "config": S3, "integration": made["id"]}
     export = api.create(destination=destination)
-    detail = refused(api.call("DELETE", f"{PATH}{made['id']}/"), 400, "invalid_input")
+    detail = invalid(api.call("DELETE", f"{PATH}{made['id']}/"))
     assert detail == "This integration is used by batch exports: Lake."
     api.patch(export, destination={**destination, "integration": 7})
     assert api.call("DELETE", f"{PATH}{made['id']}/").status_code == 204

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.emulator.facts import Api, fact, refused
+from tests.emulator.facts import Api, fact, invalid, refused
 from tests.emulator.operations import get, messages, of, outcomes, runs
 
 RANGE = "Batch export for range 2026-10-07T10:00:00+00:00 - 2026-10-07T11:00:00+00:00"
@@ -101,7 +101,7 @@ def test_filters_of_logs(api: Api) -> None:
         assert [line["timestamp"] for line in page] == wanted
     assert len(messages(api, export, "?search=STARTING BATCH")) == 3
     assert len(messages(api, export, "?search=starting%25range")) == 3
-    refused(api.call("GET", of(api, export, "logs/?after=soon")), 400, "invalid_input", "after")
+    invalid(api.call("GET", of(api, export, "logs/?after=soon")), "after")
 
 
 @fact("3", "the limit applies before the offset, so no offset reaches further", "2026", rules=(27,))
@@ -140,7 +140,7 @@ def test_pages_of_the_oldest_logs(api: Api) -> None:
     assert page["count"] == 150
     assert len(page["results"]) == 10
     answer = api.call("GET", of(api, export, "logs/?limit=many"))
-    refused(answer, 400, "invalid_input", "limit")
+    invalid(answer, "limit")
 
 
 @fact(

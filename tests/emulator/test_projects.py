@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.emulator.facts import OLD, REAL, Api, fact, refused
+from tests.emulator.facts import OLD, REAL, Api, fact, invalid, refused
 
 
 def projects(api: Api) -> str:
@@ -66,7 +66,7 @@ def test_dashboards_at_creation(api: Api) -> None:
     """Refused whenever the key is present."""
     for sent in (1, None):
         answer = api.call("POST", projects(api), {"name": "x", "primary_dashboard": sent})
-        refused(answer, 400, "invalid_input", "primary_dashboard")
+        invalid(answer, "primary_dashboard")
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,7 @@ def test_wrong_settings(api: Api, field: str, sent: object, code: str) -> None:
 @fact("4.2", "errors to ignore are a list of text with at most 300 characters of JSON")
 def test_errors_to_ignore(api: Api, sent: object) -> None:
     project = make(api)
-    refused(
-        change(api, project, autocapture_exceptions_errors_to_ignore=sent), 400, "invalid_input"
-    )
+    invalid(change(api, project, autocapture_exceptions_errors_to_ignore=sent))
     kept = ["é" * 40]
     changed = change(api, project, autocapture_exceptions_errors_to_ignore=kept).json()
     assert changed["autocapture_exceptions_errors_to_ignore"] == kept
@@ -156,7 +154,7 @@ def test_wrong_newer_settings(api: Api, field: str, sent: object) -> None:
     if api.dialect == "2026" or (api.dialect == "2025" and "masking" in field):
         bounce = "bounceRateDurationSeconds"
         attr = f"{field}__{bounce}" if bounce in str(sent) else field
-        refused(answer, 400, "invalid_input", attr)
+        invalid(answer, attr)
     else:
         assert answer.status_code == 200
 
@@ -230,7 +228,7 @@ def test_retired_fields(api: Api) -> None:
     answer = change(api, make(api), access_control=False)
     hook = change(api, make(api, name="Hook"), slack_incoming_webhook="https://x").json()
     if api.dialect == "2026":
-        refused(answer, 400, "invalid_input", "access_control")
+        invalid(answer, "access_control")
         ignored = change(api, {"id": 1}, access_control=None)
         assert (ignored.status_code, ignored.json()["access_control"]) == (200, False)
         assert "slack_incoming_webhook" not in hook
@@ -272,11 +270,7 @@ def test_the_list_of_projects(api: Api) -> None:
     assert api.call("GET", f"{projects(api)}?search=sho").json()["count"] == 1
 
 
-@fact(
-    "4.3",
-    "old servers delete at once, the newest later; the name is free at once",
-    rules=(37,),
-)
+@fact("4.3", "old servers delete at once, the newest later; the name is free at once", rules=(37,))
 def test_project_deletion(api: Api) -> None:
     project = make(api)
     path = f"{projects(api)}{project['id']}/"
@@ -364,7 +358,7 @@ def test_retention_of_logs(api: Api) -> None:
     second = change(api, project, logs_settings={"retention_days": 30}).json()["logs_settings"]
     assert second.keys() == {"retention_days", "retention_last_updated"}
     answer = change(api, project, logs_settings={"retention_days": 14})
-    assert "once per 24 hours" in refused(answer, 400, "invalid_input", "logs_settings")
+    assert "once per 24 hours" in invalid(answer, "logs_settings")
     assert change(api, project, logs_settings={"retention_days": 30}).status_code == 200
     api.emulator.advance(hours=25)
     assert change(api, project, logs_settings={"retention_days": 14}).status_code == 200
@@ -404,11 +398,7 @@ def test_ids_of_flags(api: Api) -> None:
         ("extra_settings", [{"a": 1}, None]),
     ],
 )
-@fact(
-    "4.2",
-    "settings are stored as sent; null is a value of its own where allowed",
-    rules=(33,),
-)
+@fact("4.2", "settings are stored as sent; null is a value of its own where allowed", rules=(33,))
 def test_settings_are_kept(api: Api, field: str, values: list[object]) -> None:
     project = make(api)
     for value in values:

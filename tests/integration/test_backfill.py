@@ -334,19 +334,14 @@ def test_trap_15_59_the_row_of_a_moved_start_is_recognised(dialect: str, begin: 
     [
         pytest.param("2025", 100, {"fault": "drop", "when": "after"}, "completed", 400, id="lost"),
         pytest.param("2026", 100, {"fault": "drop", "when": "after"}, "completed", 400, id="new"),
-        pytest.param("2026", 90, None, "completed", 400, id="trap 15.60: the row is late"),
-        pytest.param("interface", 0, {"fault": "drop"}, "unknown", 0, id="trap 15.60: no rows"),
-        pytest.param("2026", 0, {"fault": "drop"}, "unknown", 200, id="trap 15.60: unknown"),
-        pytest.param("2026", 0, {"fault": "error", "status": 500}, "unknown", 30, id="fidelity F4"),
+        pytest.param("2026", 90, None, "completed", 400, id="trap_15_60_late"),
+        pytest.param("interface", 0, {"fault": "drop"}, "unknown", 0, id="trap_15_60_no_rows"),
+        pytest.param("2026", 0, {"fault": "drop"}, "unknown", 200, id="trap_15_60_unknown"),
+        pytest.param("2026", 0, {"fault": "error", "status": 500}, "unknown", 30, id="fidelity_f4"),
     ],
 )
 def test_trap_15_59_a_backfill_is_sent_once_and_looked_for(
-    dialect: str,
-    delay: int,
-    rule: dict[str, Any] | None,
-    state: str,
-    most_waits: int,
-    begin: Begin,
+    dialect: str, delay: int, rule: dict[str, Any] | None, state: str, most_waits: int, begin: Begin
 ) -> None:
     world = after_five_hours(begin, dialect)
     match = {**POSTS, "path": f"*/backfill{'' if dialect == 'interface' else 's'}/"}

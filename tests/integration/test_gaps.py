@@ -199,12 +199,7 @@ def test_reading_many_exports_keeps_to_the_rate(service_of: StartService, tmp_pa
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [
-        ("", 0),
-        ("--since soon", 64),
-        ("--since 1d --from 2026-01-01", 64),
-        ("nope", 64),
-    ],
+    [("", 0), ("--since soon", 64), ("--since 1d --from 2026-01-01", 64), ("nope", 64)],
 )
 def test_the_command_exits_with_0_without_gaps(words: str, code: int, begin: Begin) -> None:
     world = begin("2026", "2020-01-01T00:00:00Z")

@@ -171,8 +171,7 @@ def test_m2_a_pause_by_the_service_is_a_failure_unless_the_files_declare_it(
     assert ("Orders" in text, "paused" in text) == (True, False), imported.err
     assert "the service may have paused it after failures" in imported.out + imported.err
     files = workspace(
-        tmp_path / "declared",
-        orders={"project": {"id": 1}, **export("Orders"), "paused": True},
+        tmp_path / "declared", orders={"project": {"id": 1}, **export("Orders"), "paused": True}
     )
     assert by_name(read(running, files))["Orders"].state is State.PAUSED
 
@@ -232,7 +231,7 @@ def test_exports_are_selected_by_name_and_by_the_names_of_projects(
     running = service_of(SEED, "--dialect", "interface")
     folder = workspace(tmp_path, orders={"project": "web", **export("Orders")})
     assert set(by_name(read(running, folder, "batch_export.orders", "La*"))) == {
-        *("Orders", "Lake", "Later"),
+        *("Orders", "Lake", "Later")
     }
     for text in ("Blog", "2"):
         assert set(by_name(read(running, folder, parents=[text]))) == {"Daily"}

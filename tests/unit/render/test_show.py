@@ -33,8 +33,7 @@ from tests.unit.render.test_diagnostics import HOSTILE, breaking
 LAKE = Change(Address("batch_export", "lake"), Action.CREATE, "Lake")
 POND = Change(Address("batch_export", "pond"), Action.UPDATE, "Pond", live_id="e2")
 PLAN = Plan(
-    PlanSource("production", "org", "https://eu.example.com", "1.0", head="f" * 40),
-    (LAKE, POND),
+    PlanSource("production", "org", "https://eu.example.com", "1.0", head="f" * 40), (LAKE, POND)
 )
 POST = Sending("POST", "/api/projects/1/batch_exports/", change_id=LAKE.id)
 KILLED = (Planned(PLAN), POST)
