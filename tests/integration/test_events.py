@@ -8,6 +8,8 @@ import resource
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from tests.support.limits import time_limit, until
 
 COUNT = 12
 EXPORT = "{project: web, name: E%d, interval: hour, destination: {type: NoOp, config: {}}}"
+PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 ALL = sorted(f"E{number}" for number in range(COUNT))
 
 
@@ -40,14 +43,33 @@ def apply(workspace: Path, emulator: RunningEmulator, *more: object) -> Ran:
     return reconciler(*arguments, environ=emulator.environ())
 
 
+@contextmanager
 def started(
-    workspace: Path, emulator: RunningEmulator, *more: object, **streams: Any
-) -> subprocess.Popen[bytes]:
-    """Start an apply as a process of its own."""
-    command = ("-m", "reconciler", "apply", "-C", workspace, "--auto-approve", *more)
-    return subprocess.Popen(
-        [sys.executable, *map(str, command)], env={**os.environ, **emulator.environ()}, **streams
-    )
+    workspace: Path,
+    emulator: RunningEmulator,
+    *more: object,
+    command: str = "apply",
+    **streams: Any,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command as a process of its own."""
+    approval = ("--auto-approve",) if command == "apply" else ()
+    words = ("-m", "reconciler", command, "-C", workspace, *approval, *more)
+    with (
+        subprocess.Popen(
+            [sys.executable, *map(str, words)],
+            env={**os.environ, **emulator.environ()},
+            **streams,
+        ) as process,
+        time_limit(process),
+    ):
+        yield process
+
+
+def completed(*arguments: Any, **streams: Any) -> tuple[int, str, str]:
+    """Return the exit code, the output and the errors of a process."""
+    with started(*arguments, **streams) as process:
+        out, err = (str(text or b"", "utf-8") for text in process.communicate())
+    return process.returncode, out, err
 
 
 def lines_of(text: str) -> list[dict[str, Any]]:
@@ -90,17 +112,10 @@ def test_f8_the_log_of_a_killed_run_has_what_is_unknown(
     workspace: Path, emulator: RunningEmulator, tmp_path: Path, when: str
 ) -> None:
     log = tmp_path / "audit.jsonl"
-    rule = {
-        "match": {"method": "POST", "body": {"name": "E3"}, "times": 1},
-        "fault": "hang",
-        "when": when,
-    }
-    emulator.admin("PUT", "faults", [rule])
+    match = {"method": "POST", "body": {"name": "E3"}, "times": 1}
+    emulator.admin("PUT", "faults", [{"match": match, "fault": "hang", "when": when}])
     streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with (
-        started(workspace, emulator, "--log-file", log, **streams) as process,
-        time_limit(process),
-    ):
+    with started(workspace, emulator, "--log-file", log, **streams) as process:
         until(lambda: len(unanswered(log)) == 1 and ended(log) == COUNT, process)
         process.kill()
     created = ALL if when == "after" else [name for name in ALL if name != "E3"]
@@ -131,6 +146,9 @@ def ended(log: Path) -> int:
 def test_events_of_apply_are_the_only_output_with_format_json(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
+    ran = reconciler("apply", "-C", workspace, "--format", "json", environ=emulator.environ())
+    assert (ran.code, ran.out) == (64, "")
+    assert emulator.writes() == []
     ran = apply(workspace, emulator, "--format", "json")
     assert ran.code == 0, ran.err
     lines = lines_of(ran.out)
@@ -140,12 +158,6 @@ def test_events_of_apply_are_the_only_output_with_format_json(
     assert lines[-1]["event"] == "ended"
     again = apply(workspace, emulator, "--format", "json")
     assert [line["event"] for line in lines_of(again.out)] == ["planned", "ended"]
-
-
-def test_format_json_needs_an_approval(workspace: Path, emulator: RunningEmulator) -> None:
-    ran = reconciler("apply", "-C", workspace, "--format", "json", environ=emulator.environ())
-    assert (ran.code, ran.out) == (64, "")
-    assert emulator.writes() == []
 
 
 def test_f10_the_report_is_printed_if_the_verification_can_not_read(
@@ -190,60 +202,59 @@ def test_f9_a_log_that_gets_full_does_not_end_the_run(
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
-    process = started(
-        *(workspace, emulator, "--log-file", log),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=limit,
-    )
-    with process, time_limit(process):
-        out, err = process.communicate()
-    assert process.returncode == 0, err
-    assert b"Applied: 13 created" in out
-    assert b"warning: the audit log" in err
-    assert b"is incomplete: File too large" in err
+    code, out, err = completed(*(workspace, emulator, "--log-file", log), **PIPES, preexec_fn=limit)
+    assert code == 0, err
+    assert "Applied: 13 created" in out
+    assert "warning: the audit log" in err
+    assert "is incomplete: File too large" in err
     assert sorted(emulator.exports()) == ALL
 
 
-def closed_pipe() -> int:
-    """Return the end of a pipe that has no reader."""
-    reader, writer = os.pipe()
-    os.close(reader)
-    return writer
+def open_stream(kind: str) -> Any:
+    """Return a stream whose reader is gone or whose disk is full, or an unused one."""
+    if kind == "gone":
+        reader, writer = os.pipe()
+        os.close(reader)
+        return os.fdopen(writer, "wb")
+    return Path("/dev/full" if kind == "full" else os.devnull).open("wb")
 
 
 @pytest.mark.parametrize("stream", ["gone", pytest.param("full", marks=NEEDS_FULL_DISK), "closed"])
 def test_f9_a_run_does_not_need_stderr(
     workspace: Path, emulator: RunningEmulator, stream: str
 ) -> None:
-    closing = (lambda: os.close(2)) if stream == "closed" else None
     with open_stream(stream) as stderr:
-        process = started(
-            *(workspace, emulator),
-            stdout=subprocess.PIPE,
-            stderr=None if stream == "closed" else stderr,
-            preexec_fn=closing,
-        )
-        with process, time_limit(process):
-            out, _ = process.communicate()
-    assert process.returncode == 0
-    assert b"Applied: 13 created" in out
+        streams: dict[str, Any] = {"stderr": stderr}
+        if stream == "closed":
+            streams = {"preexec_fn": lambda: os.close(2)}
+        code, out, _ = completed(workspace, emulator, stdout=subprocess.PIPE, **streams)
+    assert code == 0
+    assert "Applied: 13 created" in out
     assert sorted(emulator.exports()) == ALL
 
 
 @pytest.mark.parametrize(
     ("stream", "reason"),
-    [("gone", "Broken pipe"), pytest.param("full", "No space left", marks=NEEDS_FULL_DISK)],
+    [
+        ("gone", "Broken pipe"),
+        pytest.param("full", "No space left", marks=NEEDS_FULL_DISK),
+        ("closed", "Bad file descriptor; nothing was sent"),
+    ],
 )
 def test_f9_a_plan_that_can_not_be_shown_is_not_applied(
-    workspace: Path, emulator: RunningEmulator, stream: str, reason: str
+    workspace: Path, emulator: RunningEmulator, tmp_path: Path, stream: str, reason: str
 ) -> None:
+    log = tmp_path / "audit.jsonl"
     with open_stream(stream) as stdout:
-        process = started(workspace, emulator, stdout=stdout, stderr=subprocess.PIPE)
-        with process, time_limit(process):
-            _, err = process.communicate()
-    assert process.returncode == 1
-    assert f"the standard output can't be written: {reason}".encode() in err
+        streams: dict[str, Any] = {"stdout": stdout}
+        if stream == "closed":
+            streams = {"preexec_fn": lambda: os.close(1)}
+        code, _, err = completed(
+            *(workspace, emulator, "--log-file", log), stderr=subprocess.PIPE, **streams
+        )
+    assert code == 1
+    assert f"the standard output can't be written: {reason}" in err
+    assert not log.exists() or b"Environment" not in log.read_bytes()  # It is no other file.
     assert emulator.writes() == []
 
 
@@ -251,37 +262,8 @@ def test_f9_a_reader_that_has_gone_changes_neither_files_nor_exit_code(
     workspace: Path, emulator: RunningEmulator, tmp_path: Path
 ) -> None:
     file = tmp_path / "plan.json"
-    command = ["plan", "--detailed-exitcode", "--out", file, "-C", workspace]
+    options = ("--detailed-exitcode", "--out", file)
     with open_stream("gone") as stdout:
-        ended = subprocess.run(
-            [sys.executable, "-m", "reconciler", *map(str, command)],
-            env={**os.environ, **emulator.environ()},
-            stdout=stdout,
-            check=False,
-        )
-    assert ended.returncode == 2
+        code, _, _ = completed(workspace, emulator, *options, command="plan", stdout=stdout)
+    assert code == 2
     assert file.exists()
-
-
-def test_f9_a_plan_for_a_closed_stdout_is_not_applied(
-    workspace: Path, emulator: RunningEmulator, tmp_path: Path
-) -> None:
-    log = tmp_path / "audit.jsonl"
-    process = started(
-        *(workspace, emulator, "--log-file", log),
-        stderr=subprocess.PIPE,
-        preexec_fn=lambda: os.close(1),
-    )
-    with process, time_limit(process):
-        _, err = process.communicate()
-    assert process.returncode == 1
-    assert b"the standard output can't be written: Bad file descriptor; nothing was sent" in err
-    assert not log.exists() or b"Environment" not in log.read_bytes()  # It is no other file.
-    assert emulator.writes() == []
-
-
-def open_stream(kind: str) -> Any:
-    """Return a stream whose reader is gone or whose disk is full, or an unused one."""
-    if kind == "gone":
-        return os.fdopen(closed_pipe(), "wb")
-    return Path("/dev/full" if kind == "full" else os.devnull).open("wb")

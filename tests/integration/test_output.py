@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import orjson
 import pytest
 
 from tests.support.cli import reconciler, write
+from tests.support.emulator import RunningEmulator
 from tests.support.limits import time_limit
 
 WRONG = {
@@ -32,21 +34,26 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("environ", "coloured"),
+    ("environ", "terminal", "coloured"),
     [
-        ({}, False),
-        ({"FORCE_COLOR": "1"}, True),
-        ({"FORCE_COLOR": "0"}, False),
-        ({"CLICOLOR_FORCE": "1"}, True),
-        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
-        ({"FORCE_COLOR": "1", "NO_COLOR": ""}, True),
+        ({}, False, False),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+        ({"TERM": "xterm"}, True, True),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, True, False),
+        ({"TERM": "dumb"}, True, False),
     ],
 )
-def test_colour_in_a_pipe(workspace: Path, environ: dict[str, str], coloured: bool) -> None:
-    validated = reconciler("validate", "-C", workspace, environ=environ)
+def test_colour_is_decided_by_the_environment(
+    workspace: Path, environ: dict[str, str], terminal: bool, coloured: bool
+) -> None:
+    """`tests/unit/render/test_options.py` has the other variables."""
+    validated = reconciler("validate", "-C", workspace, environ=environ, terminal=terminal)
+    assert "unknown field '名前'" in validated.out
     assert ("\x1b[1;31merror\x1b[0m" in validated.out) is coloured
-    planned = reconciler("plan", "-C", workspace, environ=environ)
-    assert ("\x1b[1;31merror\x1b[0m" in planned.err) is coloured
+    if not terminal:
+        planned = reconciler("plan", "-C", workspace, environ=environ)
+        assert ("\x1b[1;31merror\x1b[0m" in planned.err) is coloured
 
 
 def on_a_terminal(*arguments: str | Path, environ: dict[str, str]) -> str:
@@ -73,30 +80,10 @@ def on_a_terminal(*arguments: str | Path, environ: dict[str, str]) -> str:
     return output.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize(
-    ("environ", "coloured"),
-    [
-        ({}, True),
-        ({"NO_COLOR": "1"}, False),
-        ({"CLICOLOR": "0"}, False),
-        ({"TERM": "dumb"}, False),
-        ({"CLICOLOR": "0", "FORCE_COLOR": "1"}, True),
-    ],
-)
-def test_colour_on_a_terminal(workspace: Path, environ: dict[str, str], coloured: bool) -> None:
-    environ = {"TERM": "xterm", **environ}
-    ran = reconciler("validate", "-C", workspace, environ=environ, terminal=True)
-    assert "unknown field '名前'" in ran.out
-    assert ("\x1b[" in ran.out) is coloured
-
-
-def test_a_process_on_a_terminal_has_colours(workspace: Path) -> None:
-    assert "\x1b[1;31merror\x1b[0m" in on_a_terminal("validate", "-C", workspace, environ={})
-
-
-def test_a_narrow_terminal_wraps_lines(workspace: Path) -> None:
-    environ = {"COLUMNS": "40", "NO_COLOR": "1"}
-    output = on_a_terminal("validate", "-C", workspace, environ=environ)
+def test_a_process_on_a_narrow_terminal_has_colours_and_crops_lines(workspace: Path) -> None:
+    output = on_a_terminal("validate", "-C", workspace, environ={"COLUMNS": "40"})
+    assert "\x1b[1;31merror\x1b[0m" in output
+    output = re.sub(r"\x1b\[[\d;]*m", "", output)
     shown = [line for line in output.splitlines() if line[:8].endswith(" | ")]
     assert shown[0] == "    2 |   web: {名前: 1, name: Web, ap…"
     assert "\n                ^^^^\n" in output
@@ -105,16 +92,92 @@ def test_a_narrow_terminal_wraps_lines(workspace: Path) -> None:
 def test_annotations_have_paths_from_the_root_of_the_repository(
     workspace: Path, tmp_path: Path
 ) -> None:
-    inside = "file=infra/pipelines/exports/a.yaml,line=2,"
-    for environ in ({}, {"GITHUB_WORKSPACE": str(tmp_path)}, {"GITHUB_WORKSPACE": "/elsewhere"}):
+    for root, folder in (
+        (None, "infra/pipelines/"),
+        (tmp_path, "infra/pipelines/"),
+        ("/elsewhere", "infra/pipelines/"),
+        (workspace.parent, "pipelines/"),
+        (workspace, ""),
+    ):
+        environ = {"GITHUB_WORKSPACE": str(root)} if root else {}
         ran = reconciler("validate", "-C", workspace, "--format", "github", environ=environ)
-        assert inside in ran.out
-    environ = {"GITHUB_WORKSPACE": str(workspace.parent)}
-    ran = reconciler("validate", "-C", workspace, "--format", "github", environ=environ)
-    assert "file=pipelines/exports/a.yaml,line=2," in ran.out
-    environ = {"GITHUB_WORKSPACE": str(workspace)}
-    ran = reconciler("validate", "-C", workspace, "--format", "github", environ=environ)
-    assert "file=exports/a.yaml,line=2," in ran.out
+        assert f"file={folder}exports/a.yaml,line=2," in ran.out
     log = orjson.loads(reconciler("validate", "-C", workspace, "--format", "sarif").out)
     places = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert places["artifactLocation"]["uri"] == "infra/pipelines/exports/a.yaml"
+
+
+EXPORT = """
+  x{number}:
+    project: web
+    name: X{number}
+    interval: hour
+    destination:
+      type: S3
+      config:
+        bucket_name: b
+        region: eu-central-1
+        prefix: p{number}/
+        aws_access_key_id: ${{secret:env:RECONCILER_SECRET_ID}}
+        aws_secret_access_key: ${{secret:env:RECONCILER_SECRET_KEY}}
+"""
+FILES = {
+    "reconciler.yaml": "version: 1\n",
+    "all.yaml": "projects: {web: {name: Web}}\nbatch_exports:"
+    + "".join(EXPORT.format(number=number) for number in range(24)),
+}
+
+
+def test_experience_8_verbose_and_summary_are_options_of_plan_and_show(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    here, saved = write(tmp_path / "w", FILES), tmp_path / "plan.json"
+    environ = {**emulator.environ(), "COLUMNS": "120"}
+    plan = reconciler("plan", "-C", here, "--out", saved, environ=environ)
+    assert "+ 24 batch exports in Web" in plan.out
+    assert " calls, about " in plan.out.splitlines()[-1]
+    assert 100 < max(map(len, plan.out.splitlines())) <= 120
+    shown = reconciler("show", saved, "--verbose", environ=environ)
+    assert shown.out.count("destination.config.bucket_name") == 24
+    assert emulator.organization in shown.out
+    for command in (("plan", "-C", here), ("show", saved)):
+        summary = reconciler(*command, "--summary", environ=environ).out
+        assert "batch exports in" not in summary
+        assert "Plan: 25 to create" in summary
+
+
+def test_a_comment_names_the_workspace_in_the_repository(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    workspace = write(tmp_path / "deploy", {"reconciler.yaml": "version: 1\n"})
+    options = ("-C", workspace, "--no-inventory", "--format", "markdown")
+    plan = reconciler("plan", *options, environ=emulator.environ())
+    assert plan.out.startswith("<!-- reconciler: default deploy -->\n### default: no changes\n")
+
+
+def test_a_cut_comment_and_the_audit_log_name_the_same_job(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    numbers = range(150)
+    projects = "".join(f"  p{number}: {{name: P{number}}}\n" for number in numbers)
+    exports = "".join(
+        EXPORT.format(number=number).replace("project: web", f"project: p{number}")
+        for number in numbers
+    )
+    files = FILES | {"all.yaml": f"projects:\n{projects}batch_exports:{exports}"}
+    azure = {
+        "SYSTEM_COLLECTIONURI": "https://azure.example/acme/",
+        "SYSTEM_TEAMPROJECT": "Data team",
+        "BUILD_BUILDID": "42",
+    }
+    job = "https://azure.example/acme/Data%20team/_build/results?buildId=42"
+    environ = {**emulator.environ(), **azure}
+    options = ("-C", write(tmp_path / "many", files), "--no-inventory", "--format", "markdown")
+    plan = reconciler("plan", *options, environ=environ)
+    assert f"[the job]({job}) has the file." in plan.out
+    workspace = write(tmp_path / "one", FILES | {"all.yaml": "projects: {web: {name: Web}}\n"})
+    log = tmp_path / "log"
+    options = ("--auto-approve", "--no-inventory", "--log-file", log)
+    assert reconciler("apply", "-C", workspace, *options, environ=environ).code == 0
+    assert f'"job_url":"{job}"' in log.read_text(encoding="utf-8")
