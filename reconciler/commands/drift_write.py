@@ -26,7 +26,7 @@ from reconciler.editing.yaml_text import reads_back
 from reconciler.errors import BadUsage
 from reconciler.files.loading import Loaded
 from reconciler.files.references import escaped
-from reconciler.files.yaml_document import Layer
+from reconciler.files.yaml_document import Document, Layer
 from reconciler.files.yaml_loader import parse
 from reconciler.kinds import kinds_by_name
 from reconciler.model.kind import Kind
@@ -149,31 +149,39 @@ async def pull(
         for value in values
     ]
     texts = _texts(workspace, values)
+    files = {
+        name: parse(text.encode(), name, DiagnosticCollector()) for name, text in texts.items()
+    }
     pulled = Pulled(
         drift,
-        tuple(_placed(values, texts)),
-        tuple(_left_out(drift, values)),
+        tuple(_placed(values, files)),
+        tuple(_left_out(drift, values, files if write else {})),
         changed_files(workspace.folder, texts, write=write),
     )
     return workspace.masked(Reported(pulled, warnings_of(session.loaded, plan), transport.calls))
 
 
-def _placed(values: Iterable[_Value], texts: Mapping[str, str]) -> Iterator[Placed]:
-    """Yield what is written, with its places in the new texts."""
-    written = {
-        name: parse(text.encode(), name, DiagnosticCollector()) for name, text in texts.items()
-    }
+def _placed(values: Iterable[_Value], files: Mapping[str, Document]) -> Iterator[Placed]:
+    """Yield what is written, with its places in the new files."""
     for value in values:
         for place in value.places if value.reason is None else ():
             document = place.layer.document
-            at = written.get(document.file, document).mark(place.edit.path)
+            at = files.get(document.file, document).mark(place.edit.path)
             yield Placed(value.address, value.field.path, place.layer.label, at)
 
 
-def _left_out(drift: Drift, values: Iterable[_Value]) -> Iterator[LeftOut]:
+def _left_out(
+    drift: Drift, values: Iterable[_Value], files: Mapping[str, Document]
+) -> Iterator[LeftOut]:
+    """Yield what is not written. A place that cannot be edited is that in the new files."""
     for value in values:
-        if value.reason is not None:
-            yield LeftOut(value.address, value.field.path, value.reason)
+        reason = value.reason
+        for place in value.places if reason is not None else ():
+            document = place.layer.document
+            if reason == reason_against(document, place.edit):
+                reason = reason_against(files.get(document.file, document), place.edit)
+        if reason is not None:
+            yield LeftOut(value.address, value.field.path, reason)
     for address in drift.deleted:
         yield LeftOut(address, (), _DELETED)
     for address, name in drift.renamed.items():

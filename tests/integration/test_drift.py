@@ -1,10 +1,11 @@
-"""`drift`: what changed in live state since the base, who changed it, and nothing else."""
+"""`drift`: what changed in live state, who changed it; with `--write`, the values in the files."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
 from reconciler.commands.drift import Attribution, DriftedField, DriftedObject
+from reconciler.commands.drift_write import pull_summary
 from reconciler.model.public import as_json
 from reconciler.model.schemas import schema
 from reconciler.model.values import path_text
@@ -19,7 +21,7 @@ from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import StartService
 from tests.support.cli import write
 from tests.support.drifting import Applied
-from tests.support.emulator import DIALECTS
+from tests.support.emulator import DIALECTS, RunningEmulator
 from tests.support.reports import written
 
 FILES = {
@@ -155,7 +157,7 @@ def test_model_f8_what_the_base_deletes_was_not_deleted_live(applied: Applied) -
 
 
 @pytest.mark.parametrize("dialect", ["2025"], indirect=True)
-def test_a_conflict_is_named(applied: Applied) -> None:
+def test_a_conflict_is_named_and_not_written(applied: Applied) -> None:
     applied.change("Daily", interval="day")
     text = applied.text("resources.yaml").replace(
         "interval: hour\n    paused", "interval: week\n    paused"
@@ -165,6 +167,9 @@ def test_a_conflict_is_named(applied: Applied) -> None:
     assert result.objects[0].fields[0].conflict
     assert "conflict: the configuration changed too" in written("drift", "text", result)
     assert '"conflict": true' in as_json(result)
+    pulled = applied.pull().report
+    assert pulled.placed == ()
+    assert [item.reason.partition(":")[0] for item in pulled.left_out] == ["conflict"]
 
 
 def test_a_pause_by_the_service_is_named(applied: Applied) -> None:
@@ -214,3 +219,308 @@ def test_the_command_exits_with_2_for_drift(applied: Applied) -> None:
     markdown = applied.run("drift", "--format", "markdown", "--no-attribute").out
     assert '| `batch_export.daily` "Daily" | `interval` | `"hour"` | `"day"` |' in markdown
     assert applied.run("drift", "nothing").code == 64
+
+
+SETTINGS = """\
+version: 1
+vars: {suffix: "", interval: hour}  # of all
+environments:
+  production: {}
+  staging:
+    vars: {suffix: " S"}
+defaults:
+  batch_export:
+    paused: false  # unless a file says otherwise
+"""
+LAYERS = """\
+projects:
+  web: {name: "Web${var:suffix}", lifecycle: {beside: [Web]}}
+batch_exports:
+  # Both environments have these.
+  shared:
+    project: web
+    name: "Shared${var:suffix}"
+    interval: hour  # for all
+    destination: &noop
+      type: S3
+      config: &config
+        bucket_name: b
+        region: r
+        prefix: p/
+        exclude_events: # noise
+          - $a  # first
+          - $b
+        aws_access_key_id: &id ${secret:env:RECONCILER_SECRET_ID}
+        aws_secret_access_key: ${secret:env:RECONCILER_SECRET_KEY}
+    overrides:
+      production: {interval: day}  # daily is enough
+  variable:
+    project: web
+    name: "Variable${var:suffix}"
+    interval: "${var:interval}"
+    destination: *noop
+
+  # Only production.
+  only:
+    environments: [production]
+    project: web
+    name: 'Only'
+    interval: 'hour'   # quoted
+    destination:
+      type: S3
+      config:
+        <<: *config
+        prefix: "o/"
+"""
+KEYS = {**SECRETS, "RECONCILER_SECRET_ID": "an-access-key"}
+PRODUCTION = {"environment": "production"}
+
+
+@pytest.fixture
+def layered(tmp_path: Path, emulator: RunningEmulator) -> Applied:
+    files = {"reconciler.yaml": SETTINGS, "resources.yaml": LAYERS}
+    return Applied.of(tmp_path / "w", emulator, files, "production", "staging", **KEYS)
+
+
+def changed(layered: Applied) -> list[str]:
+    lines = unified_diff(LAYERS.splitlines(), layered.text("resources.yaml").splitlines(), n=0)
+    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+
+
+def plan_is_empty(layered: Applied, *environments: str | None) -> bool:
+    codes = [
+        layered.run("plan", "--detailed-exitcode", environment=name).code for name in environments
+    ]
+    return codes == [0] * len(environments)
+
+
+COMMENTED = """\
+projects:
+  web:
+    name: Web
+    app_urls: [https://a.example]
+    # Legal asked for this.
+    path_cleaning_filters:
+      - alias: /user/:id  # users
+        regex: '/user/[0-9]+'
+    timezone: UTC  # of the office
+"""
+
+
+def test_i16_a_list_with_comments_is_left_out_with_its_place(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    """X5: the place is that in the new file."""
+    files = {"reconciler.yaml": "version: 1\n", "resources.yaml": COMMENTED}
+    applied = Applied.of(tmp_path / "w", emulator, files)
+    project = next(item for item in emulator.state()["projects"] if item["name"] == "Web")
+    urls = [f"https://{'a' * 40}.{number}.example" for number in range(2)]
+    body = {"path_cleaning_filters": None, "timezone": "Asia/Tokyo", "app_urls": urls}
+    emulator.call("PATCH", f"/api/projects/{project['id']}/", body).raise_for_status()
+    for options, line in (("--diff",), 6), ((), 8):
+        ran = applied.run("drift", "--write", *options)
+        assert ran.code == 3
+        assert (
+            f"left out: project.web path_cleaning_filters: resources.yaml:{line}:5: cannot edit a "
+            "value with a comment that it would remove\n"
+        ) in ran.err
+    block = "".join(f"\n      - {url}" for url in urls)
+    expected = COMMENTED.replace("UTC", "Asia/Tokyo").replace(" [https://a.example]", block)
+    assert applied.text("resources.yaml") == expected
+
+
+def test_values_go_to_the_layer_where_nothing_else_changes(layered: Applied) -> None:
+    layered.change("Shared", interval="week")
+    layered.change("Only", interval="day", paused=True)
+    config = {**layered.live("Only")["destination"]["config"], "prefix": "n/"}
+    layered.change("Only", destination={"type": "S3", "config": config})
+    pulled = layered.pull(**PRODUCTION).report
+    assert {(str(item.address), path_text(item.path), item.layer) for item in pulled.placed} == {
+        ("batch_export.shared", "interval", "override production"),
+        ("batch_export.only", "interval", "resource"),
+        ("batch_export.only", "paused", "resource"),
+        ("batch_export.only", "destination.config.prefix", "resource"),
+    }
+    assert changed(layered) == [
+        "-      production: {interval: day}  # daily is enough",
+        "+      production: {interval: week}  # daily is enough",
+        "-    interval: 'hour'   # quoted",
+        "+    interval: day   # quoted",
+        '-        prefix: "o/"',
+        "+        prefix: n/",
+        "+    paused: true",
+    ]
+    assert layered.text("reconciler.yaml") == SETTINGS
+    assert plan_is_empty(layered, "production", "staging")
+
+
+def test_what_other_environments_share_goes_into_an_override(layered: Applied) -> None:
+    layered.change("Shared S", interval="day", paused=True)
+    layered.change("Variable", interval="day")
+    pulled = layered.pull(environment="staging").report
+    # Production has an interval of its own already.
+    layers = {path_text(item.path): item.layer for item in pulled.placed}
+    assert layers == {"interval": "resource", "paused": "override staging"}
+    (item,) = layered.pull("variable", **PRODUCTION).report.placed
+    assert item.layer == "override production"
+    assert changed(layered) == [
+        "-    interval: hour  # for all",
+        "+    interval: day  # for all",
+        "+      staging:",
+        "+        paused: true",
+        "+    overrides:",
+        "+      production:",
+        "+        interval: day",
+    ]
+    assert plan_is_empty(layered, "production", "staging")
+
+
+def test_x5_the_places_are_those_of_the_values_in_the_new_files(layered: Applied) -> None:
+    """Values of defaults go into overrides, and each edit moves the lines of those below."""
+    layered.change("Shared S", paused=True)
+    layered.change("Variable S", paused=True, interval="week")
+    ran = layered.run("drift", "--write", environment="staging")
+    assert ran.code == 2
+    printed = re.findall(r"(\S+):(\d+):(\d+): set (\w+) of batch_export\.(\w+) \((.*)\)", ran.err)
+    assert [(key, field, layer) for *_, field, key, layer in printed] == [
+        ("shared", "paused", "override staging"),
+        ("variable", "interval", "override staging"),
+        ("variable", "paused", "override staging"),
+    ]
+    after = {name: layered.text(name).splitlines() for name, *_ in printed}
+    values = [after[name][int(line) - 1][int(column) - 1 :] for name, line, column, *_ in printed]
+    assert values == ["true", "week", "true"]
+    assert after["resources.yaml"][int(printed[0][1]) - 1] == "        paused: true"
+
+
+def test_a_known_secret_in_a_live_field_is_not_written(layered: Applied) -> None:
+    config = {**layered.live("Only")["destination"]["config"], "prefix": "a-secret-value/"}
+    layered.change("Only", interval="day", destination={"type": "S3", "config": config})
+    pulled = layered.pull(**PRODUCTION).report
+    assert [(path_text(item.path), item.reason) for item in pulled.left_out] == [
+        ("destination.config.prefix", "it contains a known secret")
+    ]
+    assert "a-secret-value" not in layered.text("resources.yaml")
+    ran = layered.run("drift", "--write", "--format", "json", **PRODUCTION)
+    assert ran.code == 3
+    assert "a-secret-value" not in pull_summary(pulled, "Wrote") + ran.out + ran.err
+
+
+TYPED = """\
+projects:
+  web: {name: Web, session_recording_sample_rate: 0.5}
+batch_exports:
+  pg:
+    name: Pg
+    project: web
+    interval: hour
+    destination:
+      type: Postgres
+      config: {host: h, port: 5432, user: "${secret:env:RECONCILER_SECRET_ID}",
+        password: "${secret:env:RECONCILER_SECRET_KEY}", database: d, schema: s, table_name: t,
+        has_self_signed_cert: false}
+"""
+
+
+@pytest.mark.parametrize("dialect", ["interface", "2025"])
+def test_fidelity_f1_values_that_come_as_text_are_written_typed(
+    tmp_path: Path, service_of: StartService, dialect: str
+) -> None:
+    seed = {"organizations": [{"id": "org", "name": "O"}], "keys": [{"value": "phx_key"}]}
+    running = service_of(seed, "--dialect", dialect)
+    files = {"reconciler.yaml": "version: 1\n", "resources.yaml": TYPED}
+    applied = Applied.of(tmp_path / "w", running, files, **KEYS)
+    config = {"port": 5433, "has_self_signed_cert": True}
+    password = {"user": "an-access-key", "password": "a-secret-value"}
+    applied.change("Pg", destination={"type": "Postgres", "config": {**config, **password}})
+    project = running.state()["projects"][0]["id"]
+    changed = {"session_recording_sample_rate": "0.30"}
+    running.call("PATCH", f"/api/projects/{project}/", changed).raise_for_status()
+    ran = applied.run("drift", "--write")
+    assert ran.code == 2
+    assert ran.err.endswith("Wrote 3 values to 1 file\n3 API calls\n")
+    text = applied.text("resources.yaml")
+    config = "      config:\n        host: h\n        port: 5433\n        user: '${secret:"
+    assert text.startswith(TYPED.partition("      config:")[0].replace("0.5", "0.3") + config)
+    assert text.endswith("has_self_signed_cert: true\n")
+    assert plan_is_empty(applied, None)
+
+
+def test_a_place_that_cannot_be_edited_is_left_out(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    noop = "destination: {type: S3, config: {bucket_name: b, region: r, prefix: p, " + ", ".join(
+        f'aws_{name}: "${{secret:env:RECONCILER_SECRET_{variable}}}"'
+        for name, variable in (("access_key_id", "ID"), ("secret_access_key", "KEY"))
+    )
+    fields = f"interval: hour, project: web, {noop}}}}}"
+    files = {
+        "reconciler.yaml": "version: 1\n",
+        "web.yaml": "projects:\n  web: {name: Web}\n",
+        "flow.yaml": f"{{batch_exports: {{flow: {{name: Flow, {fields}}}}}}}\n",
+        "block.yaml": f"batch_exports:\n  block: {{name: Block, {fields}}}\n",
+    }
+    applied = Applied.of(tmp_path / "w", emulator, files, **KEYS)
+    applied.change("Flow", interval="day")
+    applied.change("Block", interval="day")
+    pulled = applied.pull().report
+    assert [item.address.key for item in pulled.placed] == ["block"]
+    assert [(item.address.key, item.reason) for item in pulled.left_out] == [
+        ("flow", "flow.yaml:1:1: cannot edit a value with keys that do not begin their lines")
+    ]
+
+
+def test_only_values_that_make_the_files_invalid_are_left_out(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    """Also others of the same resource and file are written."""
+    projects = "projects:\n  web:\n    name: Web\n    timezone: UTC\n  app: {name: App}\n"
+    other = "projects:\n  shop: {name: Shop, timezone: UTC}\n"
+    files = {"reconciler.yaml": "version: 1\n", "projects.yaml": projects, "shop.yaml": other}
+    applied = Applied.of(tmp_path / "w", emulator, files)
+    ids = {item["name"]: item["id"] for item in emulator.state()["projects"]}
+    for name, body in (
+        ("App", {"name": "Old"}),
+        ("Web", {"name": "App", "timezone": "Asia/Tokyo"}),
+        ("Shop", {"timezone": "Asia/Tokyo"}),
+    ):
+        emulator.call("PATCH", f"/api/projects/{ids[name]}/", body).raise_for_status()
+    pulled = applied.pull("web", "shop").report
+    reason = 'project.web and project.app have the same name "App"'
+    assert [(path_text(item.path), item.reason) for item in pulled.left_out] == [("name", reason)]
+    assert applied.text("projects.yaml") == projects.replace("UTC", "Asia/Tokyo")
+    assert applied.text("shop.yaml").endswith("  shop: {name: Shop, timezone: Asia/Tokyo}\n")
+
+
+def test_the_command_writes_and_reports(layered: Applied) -> None:
+    layered.change("Only", interval="day")
+    patch = layered.run("drift", "--write", "--diff", **PRODUCTION)
+    assert (patch.code, changed(layered)) == (2, [])
+    assert "-    interval: 'hour'   # quoted\n+    interval: day   # quoted" in patch.out
+    assert "Would write 1 value to 1 file\n" in patch.err
+    ran = layered.run("drift", "--write", "only", **PRODUCTION)
+    assert ran.code == 2
+    assert "resources.yaml:33:15: set interval of batch_export.only (resource)\n" in ran.err
+    assert "Wrote 1 value to 1 file\n" in ran.err
+    layered.change("Only", paused=True)
+    before = layered.run("drift", "--no-attribute", "--format", "json", **PRODUCTION)
+    wrote = layered.run("drift", "--write", "--format", "json", **PRODUCTION)
+    assert (wrote.code, json.loads(wrote.out)) == (2, json.loads(before.out))
+    again = layered.run("drift", "--write", **PRODUCTION)
+    assert (again.code, "No drift." in again.err) == (0, True)
+    layered.running.call("DELETE", layered.path_of("Shared")).raise_for_status()
+    gone = layered.run("drift", "--write", **PRODUCTION)
+    assert gone.code == 3
+    assert "left out: batch_export.shared: its live object was deleted" in gone.err
+
+
+def test_a_byte_order_mark_and_line_ends_stay(tmp_path: Path, emulator: RunningEmulator) -> None:
+    text = "\ufeff" + LAYERS.replace("\n", "\r\n")
+    files = {"reconciler.yaml": SETTINGS}
+    folder = write(tmp_path / "w", files)
+    (folder / "resources.yaml").write_bytes(text.encode())
+    applied = Applied.of(folder, emulator, files, "production", **KEYS)
+    applied.change("Only", interval="day")
+    applied.pull(**PRODUCTION)
+    expected = text.replace("'hour'   #", "day   #")
+    assert (folder / "resources.yaml").read_bytes() == expected.encode()

@@ -1,0 +1,823 @@
+"""`import`: live state goes into files, and the plan of those files is empty."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sqlite3
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from reconciler.commands.import_live import import_live
+from reconciler.commands.workspace import Runtime, Workspace
+from tests.conftest import StartService
+from tests.support.cli import Ran, reconciler
+from tests.support.emulator import RunningEmulator, start_emulator
+from tests.support.fields import (
+    BY_INTEGRATION,
+    INLINE,
+    INTEGRATIONS,
+    NEWER,
+    PROJECT,
+    QUERIES,
+    RETIRED,
+    at,
+)
+from tests.support.git import Git
+from tests.support.importing import SECRET, an_export, new_workspace, resources
+from tests.support.importing import run_import as run
+from tests.support.importing import run_plan as plan
+
+TWO = "version: 1\nenvironments: {staging: {}, production: {}}\n"
+OTHERS = """\
+version: 1
+vars: {zone: Europe/Berlin}
+defaults:
+  project: {timezone: "${var:zone}", anonymize_ips: true}
+  batch_export:
+    paused: true
+    end_at: 2030-01-01T00:00:00Z
+    destination:
+      config: {port: 1, user: "${secret:env:RECONCILER_SECRET_SHARED}"}
+"""
+SHOP = "projects:\n  shop: {name: Shop}\n"
+MINE = """\
+batch_exports:
+  mine:
+    project: {name: Shop}
+    name: Mine
+    interval: hour
+    destination:
+      type: HTTP
+      config:
+        url: https://eu.i.posthog.com/batch/
+        token: ${secret:env:RECONCILER_SECRET_TOKEN}
+"""
+Projects = Mapping[str, list[dict[str, Any]]]
+
+
+def seed(projects: Projects, **settings: Any) -> dict[str, Any]:
+    """Return a seed with exports by project, and a key that sees the first one only."""
+    every = [
+        {"id": number, "name": name, "batch_exports": exports, **settings}
+        for number, (name, exports) in enumerate(projects.items(), 1)
+    ]
+    return {
+        "organizations": [{"id": "org", "name": "Acme", "projects": every}],
+        "keys": [{"value": "phx_key"}, {"value": "phx_one", "projects": [1]}],
+    }
+
+
+@pytest.fixture
+def shop(service_of: StartService) -> RunningEmulator:
+    return service_of(seed({"Shop": [an_export("Orders"), an_export("Users")], "App": []}))
+
+
+@pytest.fixture
+def twins(service_of: StartService) -> RunningEmulator:
+    exports = [an_export(name) for name in ("Twin", "Twin", "Lake")]
+    return service_of(seed({"Web": exports, "Shop": [an_export("Lake")]}))
+
+
+def imported(
+    folder: Path, running: RunningEmulator, *words: str, text: str = "version: 1\n", **files: str
+) -> Ran:
+    """Import into a new workspace, and check that the plan of it is empty."""
+    ran = run(new_workspace(folder, text, **files), running, *words)
+    assert ran.code == 0, ran.err
+    check_plan(folder, running)
+    return ran
+
+
+def check_plan(folder: Path, running: RunningEmulator, *words: str, **environ: str) -> None:
+    ran = plan(folder, running, *words, **environ)
+    assert ran.code == 0, ran.out + ran.err
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Return the text of every file by name."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in paths}
+
+
+ODD_NAMES = [
+    "no",
+    "1e3",
+    ": #",
+    "Wärehouse / Ünïcode – 日本",
+    "🚀",
+    "${var:x} $${y}",
+    "'quoted' \"twice\"",
+    "- a list",
+    "{a: map}",
+    "tab\there",
+    "line\nbreak",
+    "x" * 300,
+    "null",
+    "2026-01-01",
+    "0o17",
+    "*star",
+    "&anchor",
+    "!tag",
+    "%percent",
+    "@at",
+    "CON",
+    "../../etc/passwd",
+    "a.b_c-d",
+    "\u202eright to left",
+]
+PROJECTS = ["Web", "web", "日本語", "Web shop / EU", "no"]
+
+
+def seed_of(dialect: str, exports: int) -> dict[str, Any]:
+    """Return an organization with exports of all types in five projects, with duplicate names."""
+    types = dict(BY_INTEGRATION if dialect == "2026" else INLINE)
+    if dialect == "interface":
+        types.pop("Databricks")
+    kinds = enumerate(INTEGRATIONS.values(), start=1)
+    count = len(PROJECTS)
+    settings = {**PROJECT, **(NEWER if dialect == "2026" else RETIRED)}
+    projects: list[dict[str, Any]] = [
+        {"id": number + 1, "name": name, "batch_exports": [], **at(settings, number % 3)}
+        for number, name in enumerate(PROJECTS)
+    ]
+    for number in range(exports):
+        project = number % count
+        name = ODD_NAMES[number] if number < len(ODD_NAMES) else f"Export {number // 2}"
+        type_name = list(types)[number // count % len(types)]
+        projects[project]["batch_exports"].append(
+            export_of(dialect, name, type_name, types[type_name], number, project)
+        )
+    return {
+        "organizations": [{"id": "org", "name": "Acme", "projects": projects}],
+        "keys": [{"value": "phx_key"}],
+        "integrations": [
+            {"id": number + 100 * project, "project": project + 1, "kind": kind}
+            for number, kind in kinds
+            for project in range(count)
+        ],
+    }
+
+
+def export_of(
+    dialect: str,
+    name: str,
+    type_name: str,
+    fields: Mapping[str, list[Any]],
+    number: int,
+    project: int,
+) -> dict[str, Any]:
+    config = json.loads(
+        re.sub(r"\$\{secret:env:\w+\}", SECRET, json.dumps(at(dict(fields), number % 3)))
+    )
+    if number % 4 == 0:
+        # Only what is required: the rest is as the server has it.
+        config = {key: config[key] for key in config if key not in ("compression", "mode")}
+        config.pop("copy_inputs", None)
+    destination: dict[str, Any] = {"type": type_name, "config": config}
+    kinds = INTEGRATIONS if dialect == "2026" else {"Databricks": "databricks"}
+    if type_name in kinds:
+        destination["integration"] = 1 + list(INTEGRATIONS).index(type_name) + 100 * project
+    export = {
+        "name": name,
+        "interval": ["hour", "day", "week", "every 5 minutes"][number % 4],
+        "paused": number % 3 == 0,
+        "destination": destination,
+        "start_at": [None, "2026-01-01T00:00:00Z"][number % 2],
+    }
+    if dialect == "2026":
+        export["timezone"] = [None, "Europe/Berlin"][number % 2]
+        export["offset_hour"] = 5 if number % 4 == 1 else None
+    elif number % 5 == 0 and type_name != "HTTP":
+        export["sql_query" if dialect == "interface" else "hogql_query"] = QUERIES[number % 2]
+    return export
+
+
+def settings_of(running: RunningEmulator) -> dict[str, Any]:
+    """Return all stored objects without their runs, which appear as time passes."""
+    state = running.state()
+    for project in state["projects"]:
+        for export in project["batch_exports"]:
+            del export["latest_runs"]
+    return state
+
+
+@pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
+def test_after_import_of_200_exports_of_all_types_the_plan_is_empty(
+    service_of: StartService, dialect: str, tmp_path: Path
+) -> None:
+    seeded, folder = (
+        service_of(seed_of(dialect, 200), "--dialect", dialect),
+        new_workspace(tmp_path),
+    )
+    before = settings_of(seeded)
+    ran = reconciler("import", "-C", folder, environ=seeded.environ())
+    assert ran.code == 0, ran.err
+    assert "Imported: 5 projects, 200 batch_exports into 5 files" in ran.out
+    declared = resources(folder)
+    assert len(declared["projects"]) == 5
+    assert len(declared["batch_exports"]) == 200
+    planned = plan(folder, seeded)
+    assert planned.code == 0, planned.out
+    assert planned.out.rstrip().endswith("(205 resources).")
+    assert seeded.writes() == []
+    assert settings_of(seeded) == before
+    assert SECRET not in ran.out + ran.err
+    assert not any(SECRET in path.read_text() for path in folder.rglob("*.yaml"))
+    names = {export["name"].replace("$${", "${") for export in declared["batch_exports"].values()}
+    assert set(ODD_NAMES) <= names
+    again = reconciler("import", "-C", folder, environ=seeded.environ())
+    assert again.out == "Imported: nothing; 205 already in the configuration\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "declared"),
+    [
+        (
+            ("--project", "Sh*"),
+            "version: 1\n",
+            {
+                "projects": {"shop": {"name": "Shop"}},
+                "batch_exports.lake.project": "shop",
+                "batch_exports.lake.destination.config.password": (
+                    "${secret:env:RECONCILER_SECRET_LAKE_PASSWORD}"
+                ),
+            },
+        ),
+        (
+            ("La*", "--kind", "batch_export"),
+            "version: 1\n",
+            {
+                "projects": None,
+                "batch_exports.web-lake.project": {"name": "Web"},
+                "batch_exports.shop-lake.project": {"name": "Shop"},
+                # A name that is unique within each project needs no id.
+                "batch_exports.shop-lake.id": None,
+            },
+        ),
+        (
+            ("-e", "staging", "--project", "Shop"),
+            TWO,
+            {
+                "projects.shop.environments": ["staging"],
+                "batch_exports.lake.environments": ["staging"],
+            },
+        ),
+        (
+            (),
+            OTHERS,
+            {
+                "batch_exports.shop-lake.paused": False,
+                "batch_exports.shop-lake.destination.config.port": 5432,
+                "batch_exports.shop-lake.destination.config.user": None,
+                "projects.shop.timezone": "UTC",
+            },
+        ),
+    ],
+    ids=["project", "names and kind", "environment", "other values than defaults"],
+)
+def test_what_is_written(
+    words: tuple[str, ...],
+    text: str,
+    declared: dict[str, Any],
+    twins: RunningEmulator,
+    tmp_path: Path,
+) -> None:
+    folder = new_workspace(tmp_path, text)
+    assert run(folder, twins, *words).code == 0
+    written = resources(folder)
+    for path, value in declared.items():
+        part: Any = written
+        for name in path.split("."):
+            part = part.get(name)
+        assert part == value, path
+    if text is OTHERS:
+        assert written["batch_exports"]["shop-lake"]["end_at"] is None
+        assert "end_at" in written["batch_exports"]["shop-lake"]
+    check_plan(folder, twins, *(words[:2] if words[:1] == ("-e",) else ()))
+
+
+def test_objects_of_one_name_are_pinned_and_an_id_selects_one(
+    twins: RunningEmulator, tmp_path: Path
+) -> None:
+    imported(tmp_path / "all", twins)
+    exports = resources(tmp_path / "all")["batch_exports"]
+    ids = {export["id"] for export in exports.values() if export["name"] == "Twin"}
+    assert len(ids) == 2
+    for id_ in ids:
+        imported(tmp_path / id_, twins, id_)
+        (only,) = resources(tmp_path / id_)["batch_exports"].values()
+        assert (only["name"], only["id"]) == ("Twin", id_)
+
+
+SIBLINGS = """\
+batch_exports:
+  orders: # the first
+    project: shop
+    name: Orders
+    interval: hour
+    destination: {type: Postgres, config: {host: h.example.com, database: d}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        ((), "exports/web.yaml"),
+        (("--into", "more"), "more/projects/shop.yaml"),
+        (("--into", "exports/lake.yml"), "exports/lake.yml"),
+        (("--into", "exports/web.yaml"), "exports/web.yaml"),
+    ],
+    ids=" ".join,
+)
+def test_experience_31_an_export_goes_to_its_siblings_or_where_options_say(
+    words: tuple[str, ...], file: str, shop: RunningEmulator, tmp_path: Path
+) -> None:
+    files = {"projects.yaml": SHOP, "exports/web.yaml": SIBLINGS}
+    names = {"RECONCILER_SECRET_ORDERS_USER": "u", "RECONCILER_SECRET_ORDERS_PASSWORD": "p"}
+    folder = new_workspace(tmp_path, **files)
+    ran = run(folder, shop, "--project", "Shop", *words, **names)
+    assert ran.code == 0, ran.err
+    assert f'"Users" in {file}' in ran.out
+    assert "1 already in the configuration" not in ran.out
+    after = contents(folder)
+    assert after.keys() - {file} == {*files, "reconciler.yaml"} - {file}
+    assert after["exports/web.yaml"].startswith(SIBLINGS)
+    check_plan(folder, shop)
+
+
+def test_experience_31_values_of_defaults_are_not_written(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    text = (
+        "version: 1\n"
+        "defaults:\n"
+        "  batch_export:\n"
+        "    project: shop\n"
+        "    interval: hour\n"
+        "    paused: true\n"
+        "    destination: {type: Postgres, config: {port: 5432, database: d, host: other}}\n"
+    )
+    imported(tmp_path, shop, text=text)
+    orders = resources(tmp_path)["batch_exports"]["orders"]
+    assert not {"project", "interval"} & orders.keys()
+    assert orders["paused"] is False
+    assert orders["destination"]["type"] == "Postgres"
+    assert orders["destination"]["config"].keys() == {"host", "user", "password"}
+    assert orders["destination"]["config"]["host"] == "h.example.com"
+
+
+READ = "would not be read: "
+
+
+@pytest.mark.parametrize(
+    ("words", "files", "code", "message"),
+    [
+        (("lakes",), {}, 64, "nothing matches 'lakes'"),
+        (("Orders", "orrders"), {}, 64, "nothing matches 'orrders'"),
+        (("users",), {}, 64, 'did you mean "Users" (batch_export.id:'),
+        (("--project", "App", "Users"), {}, 64, "no live object matches App, Users together"),
+        (("--kind", "dashboard"), {}, 64, "dashboard"),
+        (("--into", ".hidden"), {}, 1, f".hidden/projects/app.yaml {READ}"),
+        (("--into", "a/node_modules"), {}, 1, f"a/node_modules/projects/app.yaml {READ}"),
+        (("--into", "venv"), {}, 1, f"venv/projects/app.yaml {READ}"),
+        (("--into", "inner"), {"inner/reconciler.yaml": "version: 1\n"}, 1, READ),
+        (("--into", "inner/a.yaml"), {"inner/reconciler.yaml": "version: 1\n"}, 1, READ),
+        (
+            (),
+            {"reconciler.yaml": "version: 1\nresources: [e/*.yaml]\n", "e/n.yaml": "# none\n"},
+            1,
+            f"projects/app.yaml {READ}`resources:` does not include it",
+        ),
+        (("--into", "../a.yaml"), {}, 64, "outside the workspace"),
+        (("--into", "reconciler.yaml"), {}, 64, "contains no resources\n  hint: use another file"),
+        (("--into", "sub/Reconciler.YAML"), {}, 64, "use another file"),
+        (("--into", "sub/reconciler.yml"), {}, 64, "use another file"),
+        ((), {"bad.yaml": "batch_exports:\n  a: {nam: x}\n"}, 1, "bad.yaml:2:"),
+        (
+            ("--project", "Shop"),
+            {"projects/shop.yaml": "{projects: {shop: {name: Shop}}}\n"},
+            1,
+            "error: projects/shop.yaml:1:1: cannot edit a value with keys that do not",
+        ),
+        ((), {"projects": "a file"}, 1, "cannot be written: projects is a file, not a folder"),
+        ((), {"projects/shop.yaml/x": ""}, 1, "cannot read projects/shop.yaml"),
+    ],
+)
+def test_i1_what_cannot_be_imported_is_refused_and_no_file_changes(
+    words: tuple[str, ...],
+    files: dict[str, str],
+    code: int,
+    message: str,
+    shop: RunningEmulator,
+    tmp_path: Path,
+) -> None:
+    """I1: the name of a workspace file is refused, too."""
+    folder = new_workspace(tmp_path, **{"reconciler.yaml": "version: 1\n", **files})
+    before = contents(folder)
+    shop.clear_requests()
+    ran = run(folder, shop, *words)
+    assert ran.code == code
+    assert message in ran.err
+    assert contents(folder) == before
+    if "bad.yaml" in files:
+        assert shop.requests() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{SHOP}...\n",
+        f"---\n{SHOP}# last\n...\n# behind\n",
+        f"{SHOP}batch_exports: {{}}\n",
+        f"{SHOP}batch_exports: {{}}  # soon\n",
+        f"{SHOP}batch_exports: # soon\n",
+        f"\ufeff{SHOP}",
+        "# The shop.\nprojects:\n    shop: {name: Shop}  # x\n\nbatch_exports:\n    # none yet\n",
+    ],
+)
+def test_files_of_other_forms_are_extended_and_their_lines_stay(
+    shop: RunningEmulator, tmp_path: Path, text: str
+) -> None:
+    ran = imported(tmp_path, shop, "--project", "shop", **{"projects/shop.yaml": text})
+    assert "into 1 file (1 existing); 1 already in the configuration" in ran.out
+    assert list(contents(tmp_path)) == ["projects/shop.yaml", "reconciler.yaml"]
+    after = iter(contents(tmp_path)["projects/shop.yaml"].splitlines())
+    kept = text.replace("exports: {}", "exports:").splitlines()
+    assert all(any(line == other for other in after) for line in kept)
+    assert resources(tmp_path)["batch_exports"]["orders"]["project"] == "shop"
+    assert reconciler("validate", "-C", tmp_path).err == ""
+
+
+def test_line_ends_of_new_lines_are_those_of_the_first_line(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = new_workspace(tmp_path, **{"projects/shop.yaml": ""})
+    (folder / "projects/shop.yaml").write_bytes(b"projects:\n  shop: {name: Shop}\r\n")
+    assert run(folder, shop, "--project", "Shop").code == 0
+    assert (folder / "projects/shop.yaml").read_bytes().count(b"\r") == 1
+
+
+@pytest.mark.parametrize("dialect", ["interface", "2025"])
+def test_performance_a_plan_of_imported_projects_takes_pages_only(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    projects = [{"name": f"P{number}"} for number in range(30)]
+    projects.append({"name": "Careful", "anonymize_ips": True})
+    seed = {"organizations": [{"name": "Acme", "projects": projects}]}
+    service = service_of(seed, "--dialect", dialect)
+    imported(tmp_path, service, "--into", "all.yaml")
+    text = (tmp_path / "all.yaml").read_text()
+    assert (text.count("anonymize_ips: true"), text.count("anonymize_ips")) == (1, 1)
+    service.clear_requests()
+    check_plan(tmp_path, service)
+    # Two lists, the key, the name of the organization, and the careful project.
+    assert len(service.requests()) == 5
+
+
+def test_what_the_newest_servers_set_in_new_projects_is_not_imported(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    service = service_of(None, "--dialect", "2026")
+    projects = f"/api/organizations/{service.organization}/projects/"
+    for name in ("New", "Chosen"):
+        made = service.call("POST", projects, {"name": name}).json()
+    chosen = [{"key": "email", "type": "person", "value": "@acme.com", "operator": "icontains"}]
+    service.call("PATCH", f"{projects}{made['id']}/", {"test_account_filters": chosen})
+    imported(tmp_path, service)
+    written = resources(tmp_path)["projects"]
+    assert written["new"] == {"name": "New"}
+    assert written["chosen"] == {"name": "Chosen", "test_account_filters": chosen}
+
+
+def test_issue_32_exports_with_the_same_account_share_variables(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    def export(name: str, kind: str, **config: object) -> dict[str, object]:
+        return {"name": name, "destination": {"type": kind, "config": config}}
+
+    keys = {"aws_access_key_id": "AK", "aws_secret_access_key": "S"}
+    bucket = {"prefix": "x", "region": "eu", **keys}
+    table = {"user": "u", "password": "p", "schema": "s", "database": "app", "port": 5432}
+    exports = [
+        export("a", "S3", bucket_name="lake", **bucket),
+        export("b", "S3", bucket_name="lake", **bucket),
+        export("c", "S3", bucket_name="other", **bucket),
+        export("d", "Postgres", host="db.acme.com", table_name="t", **table),
+        export("e", "Postgres", host="db.acme.com", table_name="u", **table),
+        export("f", "Postgres", host="db.acme.com", table_name="u", **{**table, "port": 5433}),
+        export("g", "HTTP", url="https://eu.i.posthog.com/batch/", token="t1"),
+        export("h", "HTTP", url="https://eu.i.posthog.com/batch/", token="t2"),
+    ]
+    service = service_of(seed({"Web": exports}))
+    words = ("--share-secrets", "--into", "all.yaml")
+    imported(tmp_path, service, *words, "[!b]")
+    ran = run(tmp_path, service, *words)
+    assert ran.code == 0, ran.err
+    assert "1 batch_export" in ran.out
+    check_plan(tmp_path, service)
+    used = {
+        key: sorted(re.findall(r"\{secret:env:RECONCILER_SECRET_(\w+)\}", str(body)))
+        for key, body in resources(tmp_path)["batch_exports"].items()
+    }
+    assert used["a"] == used["b"] == ["LAKE_AWS_ACCESS_KEY_ID", "LAKE_AWS_SECRET_ACCESS_KEY"]
+    assert used["c"] == ["OTHER_AWS_ACCESS_KEY_ID", "OTHER_AWS_SECRET_ACCESS_KEY"]
+    assert used["d"] == used["e"] == ["DB_ACME_COM_PASSWORD", "DB_ACME_COM_USER"]
+    assert used["f"] == ["DB_ACME_COM_PASSWORD_2", "DB_ACME_COM_USER_2"]
+    assert (used["g"], used["h"]) == (["G_TOKEN"], ["H_TOKEN"])
+
+
+def test_with_an_inventory_the_plan_is_empty_too(twins: RunningEmulator, tmp_path: Path) -> None:
+    """The references are new since the apply, but the objects are not: nothing is sent."""
+    folder = new_workspace(tmp_path)
+    Git.init(folder).commit("empty")
+    applied = reconciler("apply", "-C", folder, "--auto-approve", environ=twins.environ())
+    assert applied.code == 0, applied.err
+    assert run(folder, twins).code == 0
+    check_plan(folder, twins)
+
+
+def test_what_is_left_out_has_a_reason(twins: RunningEmulator, tmp_path: Path) -> None:
+    pasted = an_export("Pasted")
+    pasted["destination"]["config"]["table_name"] = f"t_{SECRET}"
+    twins.call("POST", "/api/projects/1/batch_exports/", pasted).raise_for_status()
+    text = (
+        "version: 1\npolicy: {ignore: [Tw*]}\n"
+        "defaults: {batch_export: {destination: {config: {bucket_name: b}}}}\n"
+    )
+    mine = MINE.replace("/\n", "/\n        bucket_name: ${unset}\n")
+    folder = new_workspace(tmp_path / "contradicts", text, **{"mine.yaml": mine})
+    ran = run(folder, twins, "--project", "Shop")
+    assert ran.code == 1
+    assert re.search(r'Not imported: batch_export "Lake" .*bucket_name', ran.err)
+    assert list(resources(folder)["batch_exports"]) == ["mine"]
+    ignoring = text.partition("defaults")[0]
+    folder = new_workspace(tmp_path / "ignores", ignoring, **{"mine.yaml": MINE})
+    ran = run(folder, twins, RECONCILER_SECRET_TOKEN=SECRET)
+    assert ran.code == 0, ran.err
+    assert 'Ignored by policy.ignore: "Twin", "Twin"' in ran.err
+    assert "destination.config.table_name: it contains the value of a secret" in ran.err
+    written = "".join(contents(folder).values())
+    assert "Twin" not in written
+    assert SECRET not in written + ran.out + ran.err
+
+
+def test_an_export_of_a_deleted_project_is_left_out(twins: RunningEmulator, tmp_path: Path) -> None:
+    path = f"/api/organizations/{twins.organization}/projects/2/"
+    assert twins.call("DELETE", path).status_code == 204
+    imported(tmp_path, twins)
+    declared = resources(tmp_path)
+    assert list(declared["projects"]) == ["web"]
+    assert "Lake" in {export["name"] for export in declared["batch_exports"].values()}
+
+
+def test_apply_p4_an_export_that_lists_hide_is_imported_by_id(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    identity = "0190a000-0000-4000-8000-000000000001"
+    hidden = {"type": "Workflows", "config": {"hog_function_id": "abc"}}
+    flow = an_export("Flow", destination=hidden, id=identity)
+    running = service_of(seed({"Web": [flow]}), "--dialect", "2026")
+    assert "Flow" not in run(new_workspace(tmp_path), running, "--dry-run").out
+    imported(tmp_path, running, identity)
+    (flow,) = resources(tmp_path)["batch_exports"].values()
+    assert flow["id"] == identity
+
+
+@pytest.mark.parametrize("into", [(), ("--into", "sub"), ("--into", "projects")], ids=" ".join)
+def test_i1_no_derived_name_is_one_of_a_special_file(
+    into: tuple[str, ...], tmp_path: Path, service_of: StartService
+) -> None:
+    """I1: a project "Reconciler" was written to `projects/reconciler.yaml`, another workspace."""
+    names = ("Reconciler", "Con", "Web", "venv", "nul")
+    noop = {"type": "NoOp", "config": {}}
+    exports = [an_export(name, destination=noop) for name in names]
+    imported(tmp_path, service_of(seed(dict.fromkeys(names, exports))), *into)
+    written = [Path(name) for name in contents(tmp_path) if name != "reconciler.yaml"]
+    assert not {"reconciler", "con", "venv", "nul"} & {
+        part for path in written for part in (*path.parts, path.stem)
+    }
+    assert len(resources(tmp_path)["projects"]) == len(names)
+
+
+def test_a_limited_key_imports_projects_by_id_and_pins_them(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    folder, key = new_workspace(tmp_path), {"RECONCILER_API_KEY": "phx_one"}
+    ran = run(folder, shop, **key)
+    assert ran.code == 1
+    assert "for an import: --project ID" in ran.err
+    assert run(folder, shop, "--project", "1", **key).code == 0
+    assert resources(folder)["projects"]["shop"]["id"] == 1
+    check_plan(folder, shop, **key)
+
+
+def test_a_dry_run_prints_a_patch_and_the_rest_on_stderr(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    literal = MINE.replace("${secret:env:RECONCILER_SECRET_TOKEN}", SECRET)
+    allowed = "version: 1\npolicy: {allow_literal_secrets: true}\n"
+    folder = new_workspace(tmp_path / "literal", allowed, **{"resources.yaml": literal})
+    ran = run(folder, shop, "--dry-run", "--into", "resources.yaml")
+    assert ran.code == 0, ran.err
+    assert "Would import: 2 projects, 2 batch_exports into 1 file (1 existing)" in ran.err
+    assert "  RECONCILER_SECRET_ORDERS_PASSWORD  batch_export.orders\n" in ran.err
+    assert SECRET not in ran.out + ran.err
+    assert contents(folder)["resources.yaml"] == literal
+    fresh = new_workspace(tmp_path / "fresh")
+    diff = run(fresh, shop, "--dry-run").out
+    assert diff.startswith("--- /dev/null\n+++ b/projects/")
+    assert list(contents(fresh)) == ["reconciler.yaml"]
+    git = ["git", "-C", str(fresh), "apply", "-p1", "-"]
+    subprocess.run(git, input=diff, text=True, check=True)
+    check_plan(fresh, shop)
+
+
+def test_json_for_scripts_keeps_its_keys(shop: RunningEmulator, tmp_path: Path) -> None:
+    folder = new_workspace(tmp_path)
+    ran = run(folder, shop, "--format", "json", "Orders")
+    assert ran.code == 0
+    result = json.loads(ran.out)
+    identity = result["resources"][0].pop("id")
+    assert identity in shop.exports()["Orders"]["id"]
+    assert result == {
+        "format_version": 2,
+        "written": True,
+        "files": [{"path": "projects/shop.yaml", "new": True}],
+        "resources": [
+            {"address": "batch_export.orders", "name": "Orders", "file": "projects/shop.yaml"}
+        ],
+        "secrets": [
+            {"variable": "RECONCILER_SECRET_ORDERS_PASSWORD", "address": "batch_export.orders"},
+            {"variable": "RECONCILER_SECRET_ORDERS_USER", "address": "batch_export.orders"},
+        ],
+        "left_out": [],
+        "not_imported": [],
+        "ignored": [],
+        "in_the_files_already": 0,
+        "calls": result["calls"],
+    }
+    result = json.loads(run(folder, shop, "--format", "json", "--dry-run").out)
+    assert result["written"] is False
+    assert len(result["resources"]) == 3
+
+
+def test_a_second_environment_gets_its_own_keys(shop: RunningEmulator, tmp_path: Path) -> None:
+    folder = new_workspace(tmp_path, TWO)
+    assert run(folder, shop, "-e", "staging").code == 0
+    ran = run(folder, shop, "-e", "production")
+    assert ran.code == 0
+    written = resources(folder)
+    assert set(written["projects"]) == {"app", "app-production", "shop", "shop-production"}
+    assert written["batch_exports"]["orders-production"]["project"] == "shop-production"
+    assert "ORDERS_PRODUCTION_PASSWORD" in ran.out
+    for environment in ("staging", "production"):
+        check_plan(folder, shop, "-e", environment)
+    # One resource for both, as the documentation says.
+    text = (folder / "projects/shop.yaml").read_text()
+    (folder / "projects/shop.yaml").write_text(text.replace("[staging]", "[staging, production]"))
+    (folder / "projects/shop-production.yaml").unlink()
+    for environment in ("staging", "production"):
+        check_plan(folder, shop, "-e", environment)
+
+
+def test_an_unknown_type_is_written_without_fields_named_like_secrets(tmp_path: Path) -> None:
+    """A newer server: which of its fields are secrets is unknown."""
+    database = tmp_path / "service.db"
+    config = {
+        "bucket": "b",
+        "partition_key": "day",
+        "sas_key": SECRET,
+        "apiToken": SECRET,
+        "nested": {"client_secret": SECRET, "depth": 2},
+        "hosts": [{"name": "a", "credential": SECRET}],
+        "address": f"https://user:{SECRET}@h.example.com",
+        "certificate": f"-----BEGIN RSA PRIVATE KEY-----\n{SECRET}\n",
+    }
+    (tmp_path / "seed.json").write_text(json.dumps(seed({"Shop": [an_export("Lake")]})))
+    with start_emulator(seed=tmp_path / "seed.json", extra=("--db", str(database))):
+        pass
+    connection = sqlite3.connect(database)
+    (body,) = connection.execute("SELECT body FROM exports").fetchone()
+    stored = {**orjson.loads(body), "destination": {"type": "Glacier", "config": config}}
+    connection.execute("UPDATE exports SET body = ?", (orjson.dumps(stored),))
+    connection.commit()
+    connection.close()
+    with start_emulator(db=database) as running:
+        folder = new_workspace(tmp_path / "w")
+        ran = run(folder, running)
+        assert ran.code == 0, ran.err
+        written = resources(folder)["batch_exports"]["lake"]["destination"]["config"]
+        assert set(written) == {"bucket", "partition_key"}
+        for name in ("sas_key", "apiToken", "nested", "hosts", "address", "certificate"):
+            assert f"destination.config.{name}: " in ran.err
+        assert SECRET not in ran.out + ran.err + (folder / "projects/shop.yaml").read_text()
+        check_plan(folder, running)
+
+
+def test_a_name_that_contains_a_secret_is_neither_written_nor_printed(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    projects = {"Shop": [an_export(f"Lake {SECRET}")], SECRET: [an_export("Orders")]}
+    running, folder = service_of(seed(projects)), new_workspace(tmp_path, **{"mine.yaml": MINE})
+    for options in (("--dry-run",), ("--format", "json", "--dry-run"), ()):
+        ran = run(folder, running, *options, RECONCILER_SECRET_TOKEN=SECRET)
+        assert ran.code == 1
+        assert SECRET not in ran.out + ran.err
+    assert "its name contains the value of a secret" in ran.err
+    assert resources(folder)["batch_exports"]["orders"]["project"] == {"id": 2}
+    assert SECRET not in str(contents(folder))
+
+
+def test_names_that_differ_in_case_or_are_invisible(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    projects = {"Web": [an_export("a\u202eb\u00a0c\u200b")], "WEB": []}
+    imported(tmp_path, service_of(seed(projects)))
+    assert all("id" in project for project in resources(tmp_path)["projects"].values())
+    assert r'name: "a\u202eb\u00a0c\u200b"' in "".join(contents(tmp_path).values())
+    assert reconciler("validate", "-C", tmp_path).err == ""
+
+
+def test_imported_resources_are_changed_and_created_again_with_their_secrets(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    imported(tmp_path, shop)
+    path = tmp_path / "projects/shop.yaml"
+    path.write_text(path.read_text().replace("interval: hour", "interval: day", 1))
+    apply = ("apply", "-C", tmp_path, "--auto-approve")
+    assert reconciler(*apply, environ=shop.environ()).code == 0
+    check_plan(tmp_path, shop)
+    assert [method for method, _ in shop.writes()] == ["PATCH"]
+    identity = shop.exports()["Orders"]["id"]
+    assert shop.call("DELETE", f"/api/projects/1/batch_exports/{identity}/").status_code == 204
+    ran = plan(tmp_path, shop)
+    assert ran.code == 2
+    assert "1 to create" in ran.out
+    applied = reconciler(*apply, environ=shop.environ())
+    assert applied.code == 1
+    assert "set the environment variable RECONCILER_SECRET_ORDERS_PASSWORD" in applied.err
+    secrets = {"RECONCILER_SECRET_ORDERS_PASSWORD": "p4ss", "RECONCILER_SECRET_ORDERS_USER": "u5er"}
+    assert reconciler(*apply, environ={**shop.environ(), **secrets}).code == 0
+    check_plan(tmp_path, shop)
+
+
+def test_an_import_without_live_objects_writes_nothing(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    running, folder = service_of(seed({})), new_workspace(tmp_path)
+    ran = run(folder, running)
+    assert (ran.code, ran.out) == (0, "Imported: nothing\n")
+    ran = run(folder, running, "--dry-run")
+    assert (ran.code, ran.out) == (0, "")
+    assert "Would import: nothing" in ran.err
+
+
+def test_what_still_plans_a_change_is_left_out_whole_with_what_is_in_it(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    """A default that no line can undo: leaving the field out does not help, either."""
+    body = seed({"Shop": [an_export("Orders")], "App": [an_export("Users")]})
+    for project in body["organizations"][0]["projects"]:
+        project["app_urls"] = None if project["name"] == "Shop" else []
+    service = service_of(body)
+    text = "version: 1\ndefaults: {project: {app_urls: ['https://x.example']}}\n"
+    folder = new_workspace(tmp_path, text)
+    ran = run(folder, service)
+    assert ran.code == 1
+    assert 'Not imported: project "Shop" (id 1): its plan would not be empty\n' in ran.err
+    assert re.search(r'"Orders" \(id [^)]+\): its project is not imported\n', ran.err)
+    assert "Field not imported" not in ran.err
+    assert "ORDERS" not in ran.out
+    assert list(contents(folder)) == ["projects/app.yaml", "reconciler.yaml"]
+    assert list(resources(folder)["batch_exports"]) == ["users"]
+    check_plan(folder, service)
+
+
+def test_a_stop_before_a_file_is_written_writes_nothing(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = new_workspace(tmp_path)
+
+    def stopping() -> datetime:
+        # The clock is read when all that is to be written is known.
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    runtime = Runtime(shop.environ(), stopping)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(import_live(Workspace(folder, runtime=runtime)))
+    assert list(contents(folder)) == ["reconciler.yaml"]
+
+
+def test_experience_20_the_help_lists_the_kinds() -> None:
+    assert "kinds: project, batch_export" in " ".join(reconciler("import", "--help").out.split())
