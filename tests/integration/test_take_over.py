@@ -14,8 +14,6 @@ from tests.support.cli import reconciler, write
 PLACE = {"bucket_name": "b", "region": "eu-central-1", "prefix": "p/"}
 TABLE = {"database": "d", "warehouse": "w", "schema": "s", "table_name": "t"}
 LOGIN = {"account": "a", "user": "u", "password": "secret-of-snowflake"}
-CONFIGS = [("AwsS3", "2026", PLACE), ("S3Compatible", "2026", PLACE)]
-CONFIGS += [("Snowflake", "2025", {**TABLE, **LOGIN})]
 PAGE = (ROOT / "docs/other-tools.md").read_text(encoding="utf-8")
 
 
@@ -23,7 +21,10 @@ def marked(key: str) -> str:
     return f"{key} <!-- iac:batch-exports:{key} iac:hash:abc123 -->"
 
 
-@pytest.mark.parametrize(("type_", "dialect", "config"), CONFIGS)
+@pytest.mark.parametrize(
+    ("type_", "dialect", "config"),
+    [("AwsS3", "2026", PLACE), ("Snowflake", "2025", {**TABLE, **LOGIN})],
+)
 def test_ecosystem_10_an_export_is_taken_over_by_name(
     type_: str,
     dialect: str,

@@ -17,7 +17,7 @@ def names(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_new_workspace_is_valid_and_formatted(tmp_path: Path) -> None:
+def test_x12_a_new_workspace_is_valid_and_refers_to_its_schemas(tmp_path: Path) -> None:
     folder = tmp_path / "new"
     ran = reconciler("init", "-C", folder)
     assert ran.code == 0
@@ -31,13 +31,14 @@ def test_a_new_workspace_is_valid_and_formatted(tmp_path: Path) -> None:
     assert names(folder) == files
     assert sorted(ran.out.splitlines()) == [f"+ {name}" for name in files]
     assert f"`reconciler plan --workspace={folder}`" in ran.err
+    for name in ("reconciler.yaml", "resources.yaml"):
+        first = (folder / name).read_text().splitlines()[0]
+        (schema,) = re.findall(r"^# yaml-language-server: \$schema=(\S+)$", first)
+        assert json.loads((folder / schema).read_text())["$schema"].endswith("2020-12/schema")
     checked = reconciler("validate", "-C", folder, "--strict")
     assert (checked.code, checked.out) == (0, "The configuration is valid.\n")
-
-
-def test_x12_git_leaves_the_schemas_out(tmp_path: Path) -> None:
-    git = Git.init(tmp_path)
-    reconciler("init", "-C", tmp_path)
+    # Git leaves the schemas out.
+    git = Git.init(folder)
     git.run("add", ".")
     assert git.run("ls-files").split() == ["reconciler.yaml", "resources.yaml"]
 
@@ -61,14 +62,6 @@ def test_commented_examples_are_valid(tmp_path: Path) -> None:
     assert "web-events" in (tmp_path / "projects/web.yaml").read_text()
 
 
-@pytest.mark.parametrize("name", ["reconciler.yaml", "resources.yaml"])
-def test_files_refer_to_the_schema_beside_them(tmp_path: Path, name: str) -> None:
-    reconciler("init", "-C", tmp_path)
-    first = (tmp_path / name).read_text().splitlines()[0]
-    (schema,) = re.findall(r"^# yaml-language-server: \$schema=(\S+)$", first)
-    assert json.loads((tmp_path / schema).read_text())["$schema"].endswith("2020-12/schema")
-
-
 def test_the_base_url_and_the_names_round_trip_through_yaml(tmp_path: Path) -> None:
     ran = reconciler(
         *("init", "-C", tmp_path, "-e", "no", "--base-url", "https://x.example"),
@@ -81,14 +74,6 @@ def test_the_base_url_and_the_names_round_trip_through_yaml(tmp_path: Path) -> N
     assert reconciler("validate", "-C", tmp_path, "-e", "no").code == 0
 
 
-def test_an_existing_workspace_is_not_changed(tmp_path: Path) -> None:
-    write(tmp_path, {"reconciler.yaml": "version: 1\n"})
-    ran = reconciler("init", "-C", tmp_path)
-    assert ran.code == 1
-    assert "a workspace already exists" in ran.err
-    assert names(tmp_path) == ["reconciler.yaml"]
-
-
 def test_the_schemas_are_overwritten_after_an_upgrade(tmp_path: Path) -> None:
     assert reconciler("init", "--schemas", "-C", tmp_path).code == 1
     write(tmp_path, {"reconciler.yaml": "version: 1\n", ".reconciler/resources.schema.json": "{}"})
@@ -98,35 +83,30 @@ def test_the_schemas_are_overwritten_after_an_upgrade(tmp_path: Path) -> None:
     assert (tmp_path / "reconciler.yaml").read_text() == "version: 1\n"
 
 
+OLD = {"old.yaml": "batch_export: {}\n"}
+
+
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+    ("words", "files", "code", "message"),
     [
-        (["--base-url", "http//x"], 64, "invalid --base-url 'http//x'"),
-        (["-e", "a b"], 64, "invalid environment name 'a b'"),
+        (("--base-url", "http//x"), {}, 64, "invalid --base-url 'http//x'"),
+        (("-e", "a b"), {}, 64, "invalid environment name 'a b'"),
+        ((), {"reconciler.yaml": "version: 1\n"}, 1, "a workspace already exists"),
+        ((), OLD, 1, "an existing YAML file below the workspace is not valid: old.yaml"),
+        ((), OLD, 1, "reconciler init -C pipelines"),
+        ((), {"compose.yaml": "services: {}\n"}, 0, "next: "),
     ],
 )
-def test_wrong_options_are_reported_before_anything_is_written(
-    tmp_path: Path, arguments: list[str], code: int, message: str
+def test_what_is_wrong_is_reported_before_anything_is_written(
+    tmp_path: Path, words: tuple[str, ...], files: dict[str, str], code: int, message: str
 ) -> None:
-    folder = tmp_path / "new"
-    ran = reconciler("init", "-C", folder, *arguments)
+    folder = write(tmp_path / "new", files) if files else tmp_path / "new"
+    ran = reconciler("init", "-C", folder, *words)
     assert ran.code == code
     assert message in ran.err
-    assert not folder.exists()
-
-
-def test_a_folder_with_invalid_resource_files_is_refused_with_a_hint(tmp_path: Path) -> None:
-    write(tmp_path, {"old.yaml": "batch_export: {}\n"})
-    ran = reconciler("init", "-C", tmp_path)
-    assert ran.code == 1
-    assert "old.yaml" in ran.err
-    assert "reconciler init -C pipelines" in ran.err
-    assert names(tmp_path) == ["old.yaml"]
-
-
-def test_files_of_other_tools_do_not_prevent_a_workspace(tmp_path: Path) -> None:
-    write(tmp_path, {"compose.yaml": "services: {}\n"})
-    assert reconciler("init", "-C", tmp_path).code == 0
+    if code:
+        assert names(folder) == list(files)
+        assert folder.exists() == bool(files)
 
 
 def test_a_new_workspace_from_live_state(emulator: RunningEmulator, tmp_path: Path) -> None:
