@@ -65,7 +65,6 @@ _Sender: TypeAlias = tuple[str, "Places", LiveObject | JSONObject]
 """An id, the places of its kind, and the live object or the body that was applied."""
 _REACHING = (Action.CREATE, Action.UPDATE, Action.REPLACE, Action.UNPAUSE)
 _MOST_FORMER = 2
-_BESIDE = (Novelty.BUCKET, Novelty.INTEGRATION)
 
 
 class Place(NamedTuple):
@@ -166,23 +165,20 @@ class Places(Struct, frozen=True):
         if (value := body.get(self.name)) is None:
             return Reach(data=data)
         outer, parts = mapping_of(value), dict(self._parts(mapping_of(value)))
-        tag, is_known = str(outer.get(variant.tag)), str(outer.get(variant.tag)) in self.parts
-        others = list(self._others(tag, mapping_of(outer.get(variant.body))))
+        tag = str(outer.get(variant.tag))
+        is_known = tag in self.parts
+        others = dict(self._others(tag, mapping_of(outer.get(variant.body))))
+        hosts = [text for text, novelty in others.items() if novelty is Novelty.HOST]
         sort, *form = variant.outermost.get(tag, ("host",))
         main, endpoint = filled(form, parts).removeprefix(" by "), parts.get("endpoint")
-        hosts = [f"{tag} {text}" for novelty, text in others if novelty is Novelty.HOST]
         held = {e.name: f"{e.name} {outer[e.name]}" for e in variant.extras if outer.get(e.name)}
         address = [main] if main and sort == "host" else [endpoint] if main else hosts
-        address += (
-            []
-            if address == [main]
-            else [text for name, text in held.items() if name in parts or not is_known]
-        )
+        if address != [main]:
+            address += [text for name, text in held.items() if name in parts or not is_known]
         novelty = Novelty.HOST if endpoint else Novelty(sort)
         places = {main: Novelty.INTEGRATION if held.keys() & parts else novelty} if main else {}
-        places |= dict.fromkeys(hosts, Novelty.HOST)
-        places |= {text: Novelty.INTEGRATION for name, text in held.items() if name not in parts}
-        places |= {text: novelty for novelty, text in others if novelty in _BESIDE}
+        beside = {text: Novelty.INTEGRATION for name, text in held.items() if name not in parts}
+        places |= others | beside
         return Reach(
             places if places or is_known else {tag: Novelty.HOST},
             data,
@@ -191,7 +187,7 @@ class Places(Struct, frozen=True):
             {item.name for item in variant.fields_of(value) if item.secret} if is_known else _ALL,
         )
 
-    def _others(self, tag: str, config: JSONObject) -> Iterator[tuple[Novelty, str]]:
+    def _others(self, tag: str, config: JSONObject) -> Iterator[tuple[str, Novelty]]:
         """Yield the addresses, buckets and roles that are no parts, at any depth.
 
         Those of an unknown type are in any field, and in keys. Secret addresses do not count.
@@ -200,19 +196,18 @@ class Places(Struct, frozen=True):
         for path, leaf in leaves({name: config[name] for name in sorted(names)}) if names else ():
             words = [part for part in path if isinstance(part, str)]
             name, text = words[-1], canonical_host(_shown(leaf))
-            yield from ((Novelty.HOST, _shown(word)) for word in words if _ADDRESS.search(word))
-            if leaf in (None, "") or leaf.__class__ is bool:
-                continue
-            is_address = looks_like_address(name)
-            if looks_secret(name):
+            hosts = [_shown(word) for word in words if _ADDRESS.search(word)]
+            is_address, is_secret = looks_like_address(name), looks_secret(name)
+            is_value = leaf not in (None, "") and leaf.__class__ is not bool
+            is_text = not isinstance(leaf, (int, float))
+            if is_value and is_secret:
                 if len(path) > 1 and not (is_address or isinstance(leaf, SecretRef)):
-                    yield Novelty.INTEGRATION, f"{name} {text}"
-            elif is_address:
-                yield Novelty.HOST, text
-            elif "bucket" in name:
-                yield Novelty.BUCKET, f"s3://{text}"
-            elif _ADDRESS.search(text) and not isinstance(leaf, (int, float)):
-                yield Novelty.HOST, text
+                    yield f"{name} {text}", Novelty.INTEGRATION
+            elif is_value and not is_address and "bucket" in name:
+                yield f"s3://{text}", Novelty.BUCKET
+            elif is_value and (is_address or (is_text and _ADDRESS.search(text))):
+                hosts.append(text)
+            yield from ((f"{tag} {host}", Novelty.HOST) for host in hosts)
 
     def _exported(self, path: Path, body: JSONObject) -> tuple[str, str] | None:
         """Return the value at a path of what is exported, to compare and to show, or None."""
@@ -256,7 +251,7 @@ class Known(Struct, frozen=True, dict=True):
 
     matching: Matching
     now: datetime
-    _users: dict[str, Mapping[_Key, AbstractSet[str]]] = {}
+    _users: dict[str, dict[_Key, set[str]]] = {}
 
     @cached_property
     def of_kind(self) -> Mapping[str, Places]:
@@ -283,28 +278,23 @@ class Known(Struct, frozen=True, dict=True):
     @cached_property
     def _senders(self) -> Mapping[str, Sequence[_Sender]]:
         """What sends, by the id of the project."""
-        senders: dict[str, list[_Sender]] = defaultdict(list)
+        senders = defaultdict[str, list[_Sender]](list)
         for was, entry, live, spec in self._applied:
-            parent, places = (
-                live.parent_id if live else entry.parent,
-                self.of_kind[was.address.kind],
-            )
-            senders[parent or ""].append((entry.id, places, spec))
+            parent_id = live.parent_id if live is not None else entry.parent
+            senders[parent_id or ""].append((entry.id, self.of_kind[was.address.kind], spec))
         for item in self.matching.live.by_identity.values():
-            if (places := self.of_kind[item.kind]).name:
-                senders[item.parent_id or ""].append((item.id, places, item))
+            senders[item.parent_id or ""].append((item.id, self.of_kind[item.kind], item))
         return senders
 
     def users(self, parent_id: str | None) -> Mapping[_Key, AbstractSet[str]]:
         """Return the ids of what runs in a project by what it sends, now or as applied."""
         parent = parent_id or ""
         if parent not in self._users:
-            users: dict[_Key, set[str]] = defaultdict(set)
+            users = self._users[parent] = defaultdict[_Key, set[str]](set)
             for live_id, places, item in self._senders.get(parent, ()):
                 body = _fields(places, item) if isinstance(item, LiveObject) else item
                 for key in places.reach(body).keys if self._runs(places, body) else ():
                     users[key].add(live_id)
-            self._users[parent] = users
         return self._users[parent]
 
     @cached_property
@@ -397,18 +387,16 @@ class _Judge(Struct, frozen=True):
 
     def objects(self) -> Iterator[NewPlace]:
         """Yield the recorded object that gets another name, or the one in place of it."""
-        live, change = self.match.live, self.change
-        entry = self.known.matching.inventory.entries.get(change.address)
+        live, change, matching = self.match.live, self.change, self.known.matching
+        entry = matching.inventory.entries.get(change.address)
         if entry is None or live is None or self.match.resource.pinned_id is not None:
             return
+        host, shown = f"{live.kind} {live.id}", f"{_in_quotes(live.name)} (id {live.id})"
         if live.id == entry.id and any(item.path == ("name",) for item in change.fields):
-            former, text = f"{_in_quotes(live.name)} (id {live.id})", _in_quotes(change.name)
-        elif (live.kind, entry.id) not in self.known.matching.live.by_identity:
+            yield NewPlace(Novelty.OBJECT, _in_quotes(change.name), host, shown)
+        elif (live.kind, entry.id) not in matching.live.by_identity:
             former = f"{_in_quotes(entry.name)} (id {entry.id})"
-            text = f"{_in_quotes(live.name)} (id {live.id})"
-        else:
-            return
-        yield NewPlace(Novelty.OBJECT, text, f"{live.kind} {live.id}", former)
+            yield NewPlace(Novelty.OBJECT, shown, host, former)
 
     def secrets(self) -> Iterator[NewPlace]:
         """Yield the known secrets that are sent to another address, and stored credentials."""

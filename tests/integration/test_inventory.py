@@ -37,13 +37,30 @@ class Repo:
     folder: Path
     env: dict[str, str]
 
-    def commit(self, message: str = "change", **exports: dict[str, Any]) -> str:
-        """Write the exports to the workspace, commit and push."""
-        self.write(**exports)
+    def publish(self, message: str = "change") -> str:
+        """Commit and push."""
         commit = self.git.commit(message)
         self.git.run("push", "--quiet", "--force", "origin", "HEAD:main")
         self.git.run("fetch", "--quiet", "origin")
         return commit
+
+    def commit(self, message: str = "change", **exports: dict[str, Any]) -> str:
+        """Write the exports to the workspace, commit and push."""
+        self.write(**exports)
+        return self.publish(message)
+
+    def applied(self, **exports: dict[str, Any]) -> str:
+        """Commit the exports and apply them."""
+        commit = self.commit(**exports)
+        self.apply()
+        return commit
+
+    def call(self, method: str, name: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Change an export in the service, and return it as it was."""
+        export: dict[str, Any] = self.running.exports()[name]
+        path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
+        self.running.call(method, path, body)
+        return export
 
     def write(self, **exports: dict[str, Any]) -> None:
         """Write the exports to the workspace."""
@@ -148,8 +165,7 @@ def test_an_apply_records_what_it_applied(repo: Repo) -> None:
 
 
 def test_what_was_applied_and_is_removed_is_deleted(repo: Repo) -> None:
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     repo.commit(a={})
     assert repo.changes() == ["delete batch_export.b"]
     repo.apply()
@@ -165,8 +181,7 @@ def fail(repo: Repo, method: str) -> None:
 
 
 def test_a_failed_rotation_is_done_by_the_next_apply(repo: Repo) -> None:
-    first = repo.commit(a=secret_in("ONE"), b={})
-    repo.apply()
+    first = repo.applied(a=secret_in("ONE"), b={})
     second = repo.commit(a=secret_in("TWO"), b={"interval": "day"})
     fail(repo, "PATCH")
     repo.apply(code=3)
@@ -180,8 +195,7 @@ def test_a_failed_rotation_is_done_by_the_next_apply(repo: Repo) -> None:
 
 
 def test_a_failed_deletion_is_done_by_the_next_apply(repo: Repo) -> None:
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     repo.commit(a={})
     fail(repo, "DELETE")
     repo.apply(code=3)
@@ -191,8 +205,7 @@ def test_a_failed_deletion_is_done_by_the_next_apply(repo: Repo) -> None:
 
 
 def test_a_key_that_is_renamed_keeps_its_object(repo: Repo) -> None:
-    repo.commit(a={})
-    repo.apply()
+    repo.applied(a={})
     (before,) = repo.running.exports().values()
     repo.commit(z={"name": "a"})
     assert repo.changes() == []
@@ -202,8 +215,7 @@ def test_a_key_that_is_renamed_keeps_its_object(repo: Repo) -> None:
 
 
 def test_keys_that_are_exchanged_rename_both(repo: Repo) -> None:
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     repo.commit(a={"name": "b"}, b={"name": "a"})
     assert repo.changes() == ["update batch_export.a", "update batch_export.b"]
     repo.apply()
@@ -211,8 +223,7 @@ def test_keys_that_are_exchanged_rename_both(repo: Repo) -> None:
 
 
 def test_a_name_in_the_files_changes_the_object_that_was_applied(repo: Repo) -> None:
-    repo.commit(a={})
-    repo.apply()
+    repo.applied(a={})
     repo.commit(a={"name": "A2"})
     assert repo.changes() == ["update batch_export.a"]
     repo.apply()
@@ -220,10 +231,8 @@ def test_a_name_in_the_files_changes_the_object_that_was_applied(repo: Repo) -> 
 
 
 def test_an_older_commit_is_not_applied(repo: Repo) -> None:
-    first = repo.commit(a={}, b={})
-    repo.apply()
-    second = repo.commit(a={"interval": "day"})
-    repo.apply()
+    first = repo.applied(a={}, b={})
+    second = repo.applied(a={"interval": "day"})
     repo.git.run("checkout", "--quiet", first)
     assert sorted(repo.changes()) == ["create batch_export.b", "update batch_export.a"]
     assert repo.notes()["behind"].startswith("HEAD lacks 1 applied commit")
@@ -234,10 +243,8 @@ def test_an_older_commit_is_not_applied(repo: Repo) -> None:
 
 
 def test_a_branch_behind_main_deletes_nothing(repo: Repo) -> None:
-    first = repo.commit(a={})
-    repo.apply()
-    repo.commit(a={}, b={})
-    repo.apply()
+    first = repo.applied(a={})
+    repo.applied(a={}, b={})
     repo.git.run("checkout", "--quiet", "-b", "feature", first)
     repo.write(a={}, c={})
     repo.git.commit("feature")
@@ -247,8 +254,7 @@ def test_a_branch_behind_main_deletes_nothing(repo: Repo) -> None:
 
 
 def test_a_lost_inventory_deletes_nothing(repo: Repo) -> None:
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     for where in (repo.git, repo.origin):
         for name in where.run("for-each-ref", "--format=%(refname)", "refs/reconciler").split():
             where.run("update-ref", "-d", name)
@@ -262,8 +268,7 @@ def test_a_lost_inventory_deletes_nothing(repo: Repo) -> None:
 
 def test_what_was_left_once_is_never_deleted_later(repo: Repo) -> None:
     write(repo.folder, {"reconciler.yaml": SETTINGS.replace("prune: true", "prune: false")})
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     repo.commit(a={})
     assert repo.changes() == []
     assert "prune: true" in repo.left()["batch_export.b"]
@@ -277,26 +282,16 @@ def test_what_was_left_once_is_never_deleted_later(repo: Repo) -> None:
 
 
 def test_what_was_renamed_in_the_service_is_left_when_it_is_removed(repo: Repo) -> None:
-    repo.commit(a={}, b={})
-    repo.apply()
-    rename(repo, "b", "b v2")
+    repo.applied(a={}, b={})
+    repo.call("PATCH", "b", {"name": "b v2"})
     repo.commit(a={})
     assert repo.changes() == []
     assert "live name" in repo.left()["batch_export.b"]
 
 
-def rename(repo: Repo, name: str, new: str) -> None:
-    """Rename an export in the service."""
-    export = repo.running.exports()[name]
-    path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
-    repo.running.call("PATCH", path, {"name": new})
-
-
 def test_a_rotation_that_is_reverted_is_sent_again(repo: Repo) -> None:
-    repo.commit(a=secret_in("ONE"))
-    repo.apply()
-    repo.commit(a=secret_in("TWO"))
-    repo.apply()
+    repo.applied(a=secret_in("ONE"))
+    repo.applied(a=secret_in("TWO"))
     repo.commit(a=secret_in("ONE"))
     assert repo.changes() == ["update batch_export.a"]
     repo.apply()
@@ -317,8 +312,7 @@ def test_two_environments_of_an_organization_delete_their_own(repo: Repo) -> Non
 
 def test_a_file_that_moves_to_another_workspace_is_left(repo: Repo) -> None:
     write(repo.git.folder / "v", {"reconciler.yaml": SETTINGS})
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     (repo.git.folder / "v" / "b.yaml").write_text(declared(b={}))
     repo.commit(a={})
     assert repo.changes() == []
@@ -327,11 +321,8 @@ def test_a_file_that_moves_to_another_workspace_is_left(repo: Repo) -> None:
 
 def test_what_was_deleted_in_the_service_is_said_at_its_create(repo: Repo) -> None:
     """M3: the plan was a plain create, and the missing intervals were not named."""
-    repo.commit(a={}, b={})
-    repo.apply()
-    export = repo.running.exports()["a"]
-    path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
-    repo.running.call("DELETE", path)
+    repo.applied(a={}, b={})
+    export = repo.call("DELETE", "a")
     assert repo.changes() == ["create batch_export.a"]
     note = repo.notes()["deleted-in-service"]
     assert export["id"] in note
@@ -340,12 +331,10 @@ def test_what_was_deleted_in_the_service_is_said_at_its_create(repo: Repo) -> No
 
 def test_what_was_renamed_in_the_service_is_set_back(repo: Repo) -> None:
     """I5: an object that was renamed, with its prefix, is the recorded one."""
-    repo.commit(a=secret_in("ONE"))
-    repo.apply()
-    export = repo.running.exports()["a"]
-    path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
-    destination = {"type": "S3", "config": {**export["destination"]["config"], "prefix": "q"}}
-    repo.running.call("PATCH", path, {"name": "a v2", "destination": destination})
+    repo.applied(a=secret_in("ONE"))
+    config = repo.running.exports()["a"]["destination"]["config"]
+    destination = {"type": "S3", "config": {**config, "prefix": "q"}}
+    repo.call("PATCH", "a", {"name": "a v2", "destination": destination})
     assert repo.changes() == ["update batch_export.a"]
     repo.apply()
     assert repo.exports() == {"a"}
@@ -355,9 +344,7 @@ def test_a_re_pointed_project_takes_no_other_one_over(repo: Repo) -> None:
     """R1: a key that another project gets renames its object, and never takes one over."""
     first = {"projects": {"web": {"name": "Web"}, "hr": {"name": "HR"}}}
     write(repo.folder, {"resources.yaml": json.dumps(first)})
-    repo.git.commit()
-    repo.git.run("push", "--quiet", "--force", "origin", "HEAD:main")
-    repo.git.run("fetch", "--quiet", "origin")
+    repo.publish()
     repo.apply()
     write(repo.folder, {"resources.yaml": json.dumps({"projects": {"web": {"name": "HR"}}})})
     repo.git.commit()
@@ -379,8 +366,7 @@ def test_a_tracked_secret_file_with_another_content_is_sent_and_shown(
     """T2: a file that is exchanged under the same reference decides who receives the data."""
     write(repo.folder, {"reconciler.yaml": SETTINGS + "secret_files: ['tokens/*']\n"})
     write(repo.folder, {"tokens/eu.txt": "token-of-us-1"})
-    repo.commit(a=http("${secret:file:tokens/eu.txt}"))
-    repo.apply()
+    repo.applied(a=http("${secret:file:tokens/eu.txt}"))
     assert repo.changes() == []
     write(repo.folder, {"tokens/eu.txt": "token-of-them-2"})
     repo.commit(a=http("${secret:file:tokens/eu.txt}") | rotated)
@@ -394,8 +380,7 @@ def test_a_tracked_secret_file_with_another_content_is_sent_and_shown(
 def test_two_clones_that_push_are_merged(repo: Repo, tmp_path: Path) -> None:
     if not repo.env:
         pytest.skip("only jobs push")
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     other = replace(repo, git=repo.origin.clone(tmp_path / "other"), folder=tmp_path / "other/w")
     repo.commit(a={"interval": "day"}, b={})
     other.git.run("pull", "--quiet", "origin", "main")
@@ -410,8 +395,7 @@ def test_two_clones_that_push_are_merged(repo: Repo, tmp_path: Path) -> None:
 def test_a_job_that_did_not_fetch_plans_from_the_remote(repo: Repo, tmp_path: Path) -> None:
     if not repo.env:
         pytest.skip("only jobs push")
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     fresh = replace(repo, git=repo.origin.clone(tmp_path / "other"), folder=tmp_path / "other/w")
     fresh.write(a={})
     fresh.git.commit()
@@ -441,8 +425,7 @@ def test_a_shallow_clone_that_lacks_the_newest_applied_commit_is_an_error(
 ) -> None:
     if not repo.env:
         pytest.skip("only jobs push")
-    repo.commit(a={})
-    repo.apply()
+    repo.applied(a={})
     repo.commit(a={}, b={})
     git = repo.origin.clone(tmp_path / "other", "--depth", "1")
     git.run("fetch", "--quiet", "--depth", "1", "origin", "+refs/reconciler/*:refs/reconciler/*")
@@ -456,8 +439,7 @@ def test_a_shallow_clone_that_lacks_the_newest_applied_commit_is_an_error(
     "text", ["no json", '{"batch_export.a": 1}', '{"a": {}}', "{}", "no file", KIND]
 )
 def test_a_damaged_inventory_is_an_error_with_the_way_out(repo: Repo, text: str) -> None:
-    repo.commit(a={})
-    repo.apply()
+    repo.applied(a={})
     blob = repo.git.folder / "blob"
     blob.write_text(text)
     where = repo.origin if repo.env else repo.git
@@ -493,9 +475,7 @@ def test_a_cut_move_deletes_nothing(repo: Repo) -> None:
     def commit(**fields: Any) -> None:
         body = {"projects": two, "batch_exports": {"lake": {**lake, **fields}}}
         write(repo.folder, {"resources.yaml": json.dumps(body, indent=1)})
-        repo.git.commit()
-        repo.git.run("push", "--quiet", "--force", "origin", "HEAD:main")
-        repo.git.run("fetch", "--quiet", "origin")
+        repo.publish()
 
     commit()
     repo.apply()
@@ -516,8 +496,7 @@ def test_a_cut_move_deletes_nothing(repo: Repo) -> None:
 
 
 def test_a_resource_that_the_policy_ignores_is_not_a_removed_one(repo: Repo) -> None:
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     ignoring = SETTINGS.replace("max_deletes: 9", "max_deletes: 9, ignore: [b]")
     write(repo.folder, {"reconciler.yaml": ignoring})
     repo.commit(a={}, b={})
@@ -527,8 +506,7 @@ def test_a_resource_that_the_policy_ignores_is_not_a_removed_one(repo: Repo) -> 
 
 
 def test_what_is_removed_from_the_files_is_no_drift(repo: Repo) -> None:
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     repo.commit(a={})
     ran = repo.run("drift", "--format", "json")
     assert (ran.code, json.loads(ran.out)["objects"]) == (0, [])
@@ -537,8 +515,7 @@ def test_what_is_removed_from_the_files_is_no_drift(repo: Repo) -> None:
 
 def test_an_entry_that_does_not_count_leaves_nothing_to_send(repo: Repo) -> None:
     """What is written is the hash of now, and the next plan is empty."""
-    repo.commit(a=secret_in("ONE"))
-    repo.apply()
+    repo.applied(a=secret_in("ONE"))
     rename_entry(repo, "batch_export.a")
     repo.commit(a=secret_in("TWO"))
     assert repo.changes() == []
@@ -555,10 +532,8 @@ def test_model_350_a_branch_behind_keeps_the_entry_of_what_is_gone(repo: Repo) -
     repo.write(a={}, c={})
     repo.git.commit()
     repo.git.run("checkout", "--quiet", "main")
-    repo.commit(a={}, b={})
-    repo.apply()
-    export = repo.running.exports()["b"]
-    repo.running.call("DELETE", f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/")
+    repo.applied(a={}, b={})
+    repo.call("DELETE", "b")
     repo.git.run("checkout", "--quiet", "old")
     assert set(repo.left()) == {"batch_export.b"}
     repo.apply()
@@ -567,44 +542,30 @@ def test_model_350_a_branch_behind_keeps_the_entry_of_what_is_gone(repo: Repo) -
 
 def test_model_1091_an_entry_that_does_not_count_leaves_with_its_object(repo: Repo) -> None:
     """Another address has the object now, or it was deleted: nothing may find it by the entry."""
-    repo.commit(a={"name": "Same"}, b={})
-    repo.apply()
+    repo.applied(a={"name": "Same"}, b={})
     rename_entry(repo, "batch_export.a")
     rename_entry(repo, "batch_export.b")
-    repo.commit(c={"name": "Same"}, d={"name": "b", "state": "absent"})
-    repo.apply()
+    repo.applied(c={"name": "Same"}, d={"name": "b", "state": "absent"})
     assert repo.entries().keys() == {"project.web", "batch_export.c"}
 
 
 def test_model_2005_an_entry_that_does_not_count_is_no_drift(repo: Repo) -> None:
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     rename_entry(repo, "batch_export.a")
-    export = repo.running.exports()["a"]
-    repo.running.call("DELETE", f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/")
+    repo.call("DELETE", "a")
     assert repo.run("drift").code == 0
     assert repo.run("drift", "--write").code == 0
 
 
 def rename_entry(repo: Repo, address: str) -> None:
     """Give an entry a name that its commit does not declare."""
-    entries = repo.entries()
-    entries[address]["name"] = "forged"
-    where = repo.origin if repo.env else repo.git
-    commit = where.run("rev-parse", f"{repo.ref}^1")
-    write_inventory(where.folder, repo.ref, commit, entries)
-    if repo.env:
-        repo.git.run("fetch", "--quiet", "origin", "+refs/reconciler/*:refs/reconciler/*")
+    forge(repo, address, name="forged")
 
 
 def test_an_absent_resource_without_an_object_leaves_the_inventory(repo: Repo) -> None:
-    repo.commit(a={}, b={})
-    repo.apply()
-    export = repo.running.exports()["b"]
-    path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
-    repo.running.call("DELETE", path)
-    repo.commit(a={}, b={"state": "absent"})
-    repo.apply()
+    repo.applied(a={}, b={})
+    repo.call("DELETE", "b")
+    repo.applied(a={}, b={"state": "absent"})
     assert repo.entries().keys() == {"project.web", "batch_export.a"}
 
 
@@ -614,9 +575,7 @@ def test_a_move_in_the_files_is_no_drift(repo: Repo) -> None:
     for project in ("web", "app"):
         own = {"batch_exports": {"a": {**body, "project": project}}}
         write(repo.folder, {"resources.yaml": json.dumps(both | own)})
-        repo.git.commit()
-        repo.git.run("push", "--quiet", "--force", "origin", "HEAD:main")
-        repo.git.run("fetch", "--quiet", "origin")
+        repo.publish()
         if project == "web":
             repo.apply()
     ran = repo.run("drift", "--format", "json")
@@ -638,8 +597,7 @@ def test_a_plan_says_why_it_has_no_inventory(repo: Repo, tmp_path: Path) -> None
 
 
 def test_an_empty_plan_has_no_note_on_secrets(repo: Repo) -> None:
-    repo.commit(a=secret_in("ONE"))
-    repo.apply()
+    repo.applied(a=secret_in("ONE"))
     assert repo.notes("--no-inventory").keys() == {"no-inventory"}
     repo.write(a=secret_in("TWO"), b={})
     assert "secrets not sent: batch_export.a" in repo.run("plan", "--no-inventory").out
@@ -662,8 +620,7 @@ def test_a_plan_that_was_saved_without_the_inventory_names_the_option(
     repo: Repo, tmp_path: Path
 ) -> None:
     file = tmp_path / "plan.json"
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     repo.commit(a={"interval": "day"})
     assert repo.run("plan", "--no-inventory", "--out", file).code == 0
     ran = repo.run("apply", file)
@@ -700,16 +657,14 @@ def test_r4_protection_is_lifted_by_two_changes(
         return
     plan = repo.plan(code=5)
     assert [item["rule"] for item in plan["refusals"]] == ["protect"]
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     repo.commit(b={}, **exports)
     assert [change.partition(" ")[0] for change in repo.changes()] == ["delete"]
 
 
 def test_r3_beside_of_a_new_resource_is_loosened(repo: Repo) -> None:
     """R3: it was so only while uncommitted, and the note on the shared place was dropped."""
-    repo.commit(a=secret_in("ONE"))
-    repo.apply()
+    repo.applied(a=secret_in("ONE"))
     beside = secret_in("ONE") | {"interval": "day", "lifecycle": {"beside": ["batch_export.a"]}}
     repo.write(a=secret_in("ONE"), b=beside)
     repo.git.commit()
@@ -723,16 +678,14 @@ def test_r3_beside_of_a_new_resource_is_loosened(repo: Repo) -> None:
 
 
 def test_a_change_that_is_reverted_before_its_apply_is_nothing(repo: Repo) -> None:
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     repo.commit(a={"interval": "day"})
     repo.commit("revert", a={}, b={})
     assert repo.changes() == []
 
 
 def test_an_amended_or_squashed_commit_is_current_if_nothing_changed(repo: Repo) -> None:
-    first = repo.commit(a={}, b={})
-    repo.apply()
+    first = repo.applied(a={}, b={})
     if not repo.env:
         repo.git.run("commit", "--quiet", "--amend", "-m", "other words")
         assert repo.changes() == []
@@ -748,8 +701,7 @@ def test_an_amended_or_squashed_commit_is_current_if_nothing_changed(repo: Repo)
 def test_a_job_does_not_believe_a_commit_that_was_forced_away(repo: Repo) -> None:
     """A force-push: the applied commit is no first parent of the trusted branch any more."""
     start = repo.git.head()
-    applied = repo.commit(a={}, b={})
-    repo.apply()
+    applied = repo.applied(a={}, b={})
     repo.git.run("reset", "--quiet", "--hard", start)
     repo.commit("other history", a={})
     assert repo.changes() == []
@@ -768,8 +720,7 @@ def test_a_job_does_not_believe_a_commit_that_was_forced_away(repo: Repo) -> Non
     ids=str,
 )
 def test_a_forged_entry_deletes_nothing(repo: Repo, forged: dict[str, str]) -> None:
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     forge(repo, "batch_export.b", **forged)
     repo.commit(a={})
     assert repo.changes() == []
@@ -778,8 +729,7 @@ def test_a_forged_entry_deletes_nothing(repo: Repo, forged: dict[str, str]) -> N
 
 def test_an_entry_of_an_unmerged_branch_deletes_nothing(repo: Repo) -> None:
     """A forged entry that names a commit which anybody could push."""
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     repo.running.call(
         "PATCH", f"/api/projects/{repo.running.exports()['b']['team_id']}/", {"name": "Web"}
     )
@@ -814,12 +764,9 @@ def put(repo: Repo, entries: dict[str, dict[str, str]]) -> None:
 
 def test_a_restored_service_is_drift_and_is_found_again(repo: Repo) -> None:
     """A backup has older values, and other ids for what was made since."""
-    repo.commit(a={"interval": "day"}, b={})
-    repo.apply()
-    exports = repo.running.exports()
-    for name, body in (("a", {"interval": "hour"}), ("b", None)):
-        path = f"/api/projects/{exports[name]['team_id']}/batch_exports/{exports[name]['id']}/"
-        repo.running.call("PATCH" if body else "DELETE", path, body)
+    repo.applied(a={"interval": "day"}, b={})
+    repo.call("PATCH", "a", {"interval": "hour"})
+    repo.call("DELETE", "b")
     assert sorted(repo.changes()) == ["create batch_export.b", "update batch_export.a"]
     assert repo.run("drift").code == 2
     repo.apply()
@@ -833,8 +780,7 @@ def test_two_workspaces_delete_their_own(repo: Repo) -> None:
     write(other.folder, {"reconciler.yaml": SETTINGS})
     repo.write(a={}, b={})
     other.write(c={"project": {"name": "Web"}}, d={"project": {"name": "Web"}})
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     other.apply()
     where = repo.origin if repo.env else repo.git
     refs = where.run("for-each-ref", "--format=%(refname)", "refs/reconciler").split()
@@ -848,8 +794,7 @@ def test_two_workspaces_delete_their_own(repo: Repo) -> None:
 @pytest.mark.parametrize("folder", ["w", "v"])
 def test_a_sparse_checkout_deletes_nothing(repo: Repo, folder: str) -> None:
     """What the own workspace or another one leaves out may declare it."""
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     more = declared(b={}).replace('"projects"', '"x-projects"')
     write(repo.git.folder / folder, {"more.yaml": more})
     repo.commit(a={})
@@ -860,8 +805,7 @@ def test_a_sparse_checkout_deletes_nothing(repo: Repo, folder: str) -> None:
 
 
 def test_a_rotation_with_an_unknown_outcome_is_sent_again(repo: Repo) -> None:
-    repo.commit(a=secret_in("ONE"))
-    repo.apply()
+    repo.applied(a=secret_in("ONE"))
     repo.commit(a=secret_in("TWO"))
     lost = {"match": {"method": "PATCH", "times": 1}, "fault": "error", "status": 504}
     refused = {"match": {"method": "PATCH"}, "fault": "error", "status": 400}
@@ -879,8 +823,7 @@ def test_a_fetch_that_prunes_lets_the_plan_say_so(repo: Repo) -> None:
     """`fetch.prune` drops the local record if the remote has none; the plan deletes nothing."""
     if repo.env:
         pytest.skip("a job fetches into an empty clone")
-    repo.commit(a={}, b={})
-    repo.apply()
+    repo.applied(a={}, b={})
     repo.git.run("fetch", "--quiet", "--prune", "origin", "+refs/reconciler/*:refs/reconciler/*")
     repo.commit(a={})
     assert repo.changes() == []
@@ -921,10 +864,8 @@ def test_i6_the_first_apply_to_objects_that_exist_is_no_drift(repo: Repo) -> Non
 
 
 def test_a_branch_behind_main_shows_changes_in_reverse_and_is_not_applied(repo: Repo) -> None:
-    first = repo.commit(a={})
-    repo.apply()
-    repo.commit(a={"interval": "day"})
-    repo.apply()
+    first = repo.applied(a={})
+    repo.applied(a={"interval": "day"})
     repo.git.run("checkout", "--quiet", "-b", "feature", first)
     repo.write(a={"paused": True})
     repo.git.commit("feature")

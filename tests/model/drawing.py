@@ -11,15 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.model.declared import (
-    KINDS,
-    TYPE,
-    all_resources,
-    declared,
-    loaded_files,
-    merged,
-    sent_by,
-)
+from tests.model.declared import KINDS, TYPE, all_resources, declared, loaded_files, merged, sent_by
 from tests.model.world import LOST, Commit, Entry, Files, World, checked_out
 
 Edit = Callable[[Files], None]
@@ -622,11 +614,7 @@ class Drawing:
 
 
 _S3_SECRETS = (("aws_access_key_id", "A"), ("aws_secret_access_key", "B"))
-_OPTIONAL = {
-    "end_at": ENDS,
-    "paused": (True, False),
-    "model": ("events", "persons", None),
-}
+_OPTIONAL = {"end_at": ENDS, "paused": (True, False), "model": ("events", "persons", None)}
 EDITS = {
     "add_export": 3,
     "add_twin": 2,

@@ -16,10 +16,7 @@ Fields = dict[str, tuple[str, bool]]
 
 
 def fields_of(
-    record: Record,
-    resource: Resource,
-    item: Live,
-    lost: Callable[[str], bool] = lambda _: False,
+    record: Record, resource: Resource, item: Live, lost: Callable[[str], bool] = lambda _: False
 ) -> Fields:
     """Return the fields that differ. What is ignored and `lost` does."""
     was, found = record.declared(item), Fields()

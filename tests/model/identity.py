@@ -76,13 +76,7 @@ class Identity:
         The removed addresses whose object does not exist.
     """
 
-    def __init__(
-        self,
-        live: Sequence[Live],
-        now: Declared,
-        record: Record,
-        globs: Globs,
-    ) -> None:
+    def __init__(self, live: Sequence[Live], now: Declared, record: Record, globs: Globs) -> None:
         self.live, self.now, self.record = live, now, record
         # What `policy.ignore` names, and the resources that it forbids.
         self.ignored = {item for item in live if _is_any(item.name, globs)}

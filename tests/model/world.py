@@ -154,10 +154,7 @@ def written(world: World, folder: Path) -> list[str]:
     )
     lines = (line.split() for line in marks.read_text(encoding="utf-8").splitlines())
     ids = {int(mark[1:]) - 1: commit for mark, commit in lines}
-    refs = [
-        ("refs/heads/" + world.branch, world.head),
-        ("refs/remotes/origin/main", world.default),
-    ]
+    refs = [("refs/heads/" + world.branch, world.head), ("refs/remotes/origin/main", world.default)]
     config = ""
     if world.default is not None:
         config += (

@@ -19,13 +19,7 @@ from reconciler.model.settings import PlanOptions
 from reconciler.model.values import MISSING, Address, path_text
 from reconciler.planning.approval import differences
 from tests.support.forging import forged
-from tests.support.worlds import (
-    KINDS,
-    NOW,
-    PureServer,
-    planned,
-    worlds,
-)
+from tests.support.worlds import KINDS, NOW, PureServer, planned, worlds
 
 ROTATING = PlanOptions(rotate=("*",))
 options = st.sampled_from([PlanOptions(), ROTATING])

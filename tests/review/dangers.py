@@ -51,12 +51,7 @@ _ADDRESSES = (
             export(postgres(host=_EVIL, user=secret("NEW_USER"), password=secret("ADMIN_TOKEN"))),
         ),
     ),
-    Danger(
-        "host changed",
-        (_EVIL,),
-        "moves",
-        (export(postgres()), export(postgres(host=_EVIL))),
-    ),
+    Danger("host changed", (_EVIL,), "moves", (export(postgres()), export(postgres(host=_EVIL)))),
     Danger(
         "host and type changed",
         (_EVIL,),
@@ -94,10 +89,7 @@ _ADDRESSES = (
         "address of events changed",
         (_EVIL,),
         "paused",
-        (
-            export(http(URL)),
-            export(http("https://evil.example/batch/")),
-        ),
+        (export(http(URL)), export(http("https://evil.example/batch/"))),
     ),
     Danger(
         "integration changed",
@@ -146,10 +138,7 @@ _PLACES = (
         "bucket changed in an update that many have",
         ("evil-bucket",),
         "equal updates",
-        (
-            export(s3(max_file_size_mb=5)),
-            export(s3(bucket_name="evil-bucket", max_file_size_mb=6)),
-        ),
+        (export(s3(max_file_size_mb=5)), export(s3(bucket_name="evil-bucket", max_file_size_mb=6))),
     ),
     Danger(
         "new export to a new warehouse",
@@ -527,10 +516,7 @@ _ATTACKS = (
         "known host as the user of another",
         (_EVIL,),
         "paused",
-        (
-            export(http(URL)),
-            export(http("https://eu.i.posthog.com@evil.example/batch/")),
-        ),
+        (export(http(URL)), export(http("https://eu.i.posthog.com@evil.example/batch/"))),
     ),
     Danger(
         "known host as the begin of a long one",
@@ -563,10 +549,7 @@ _ATTACKS = (
         "persons after many columns of events",
         ("sink", "persons"),
         "creates",
-        (
-            None,
-            export(s3(), sql_query=f"SELECT {_COLUMNS} FROM events JOIN persons ON 1 = 1"),
-        ),
+        (None, export(s3(), sql_query=f"SELECT {_COLUMNS} FROM events JOIN persons ON 1 = 1")),
         dialect=_INTERFACE,
     ),
     Danger(
@@ -615,10 +598,7 @@ _ATTACKS = (
         "sites may run site apps",
         ("sink", "site apps"),
         "projects",
-        (
-            {"name": "Sink", "inject_web_apps": False},
-            {"name": "Sink", "inject_web_apps": True},
-        ),
+        ({"name": "Sink", "inject_web_apps": False}, {"name": "Sink", "inject_web_apps": True}),
         PROJECT,
     ),
     Danger(
@@ -650,10 +630,7 @@ _ATTACKS = (
         "comment of a query has the interval",
         ("sink", "query"),
         "creates",
-        (
-            None,
-            export(aws(), model="hogql", hogql_query=f"{_CONTACTS} -- {{data_interval_start}}"),
-        ),
+        (None, export(aws(), model="hogql", hogql_query=f"{_CONTACTS} -- {{data_interval_start}}")),
         dialect=_V2026,
     ),
 )

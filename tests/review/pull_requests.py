@@ -258,10 +258,7 @@ def pull_request(
         sides.append(resources)
     workspace = danger.workspace if danger is not None else ({}, {})
     files = [
-        {
-            "reconciler.yaml": _text({**_WORKSPACE, **own}),
-            "resources.yaml": _text(resources),
-        }
+        {"reconciler.yaml": _text({**_WORKSPACE, **own}), "resources.yaml": _text(resources)}
         for own, resources in zip(workspace, sides, strict=True)
     ]
     live = {kind: dict(bodies) for kind, bodies in sides[0].items()}

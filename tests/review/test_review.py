@@ -20,14 +20,7 @@ from reconciler.render.options import DEFAULTS, RenderOptions, Style
 from reconciler.render.plan_markdown import plan_as_markdown, plans_as_markdown
 from reconciler.render.plan_text import plan_as_text, plans_as_text
 from tests.review.dangers import DANGERS, NEW_PLACES
-from tests.review.pull_requests import (
-    HARMLESS,
-    NUMBERS,
-    SECRETS,
-    Danger,
-    PullRequest,
-    pull_request,
-)
+from tests.review.pull_requests import HARMLESS, NUMBERS, SECRETS, Danger, PullRequest, pull_request
 from tests.review.seen import (
     CHROMIUM,
     SEEN,
@@ -64,12 +57,7 @@ def _cases() -> Iterator[object]:
 
 def _plan(change: PullRequest, folder: Path) -> Plan:
     before, after = (
-        load(
-            folder,
-            environment=None,
-            environ=_ENVIRON,
-            options=LoadOptions(drafts=files),
-        )
+        load(folder, environment=None, environ=_ENVIRON, options=LoadOptions(drafts=files))
         for files in (change.before, change.after)
     )
     context = plan_context(None, before.desired, change.live, after.desired)
