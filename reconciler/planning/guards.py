@@ -419,22 +419,14 @@ def own_rule(draft: Draft) -> Iterable[Refusal]:
     return rule_refusals(draft.policy, draft.changes, draft.matching.kinds.values(), draft.names)
 
 
+_Known: TypeAlias = Mapping[Identity, Synonyms]
 _NAMES = frozenset({"address", "name"})
 """The keys of a rule about what a change is called. So are the kinds of parents."""
 
 
-class RuleBreach(Struct, frozen=True):
-    """A rule, and the changes of a plan that match it."""
-
-    rule: PolicyRule
-    changes: tuple[Change, ...]
-
-
-def _names_of(
-    changes: Iterable[Change], known: Mapping[Identity, Synonyms]
-) -> Mapping[Identity, Synonyms]:
+def _names_of(changes: Iterable[Change], known: _Known) -> _Known:
     """Return the names of objects by kind and id, those in the changes included."""
-    names: dict[Identity, Synonyms] = defaultdict(Synonyms)
+    names = defaultdict[Identity, Synonyms](Synonyms)
     for identity, item in known.items():
         names[identity] = Synonyms(set(item.keys), set(item.names))
     for change in changes:
@@ -452,62 +444,44 @@ def own_names(change: Change) -> Iterator[str]:
 
 
 def breaches(
-    rules: Iterable[PolicyRule],
-    changes: Iterable[Change],
-    kinds: Iterable[Kind],
-    known: Mapping[Identity, Synonyms] | None = None,
-) -> Iterator[RuleBreach]:
-    """Yield the rules that changes match, in their order.
+    policy: Policy, changes: Iterable[Change], kinds: Iterable[Kind], known: _Known | None = None
+) -> Iterator[tuple[PolicyRule, Sequence[Change]]]:
+    """Yield the rules that changes match, in their order, with these changes.
 
     `known` are names of objects, by kind and id, that the changes do not contain.
     """
-    rules, changes = tuple(rules), tuple(changes)
-    if not rules:
+    if not policy.rules:
         return
-    by_name = {kind.name: kind for kind in kinds}
+    changes, by_name = tuple(changes), {kind.name: kind for kind in kinds}
     names = _names_of(changes, known or {})
     subjects = [
         _Subject(change, by_name[change.address.kind], by_name, names)
         for change in changes
         if change.action is not Action.NO_OP and change.address.kind in by_name
     ]
-    for rule in rules:
-        matching = tuple(item.change for item in subjects if item.fits(rule.match))
-        if matching:
-            yield RuleBreach(rule, matching)
+    for rule in policy.rules:
+        if matching := [item.change for item in subjects if item.fits(rule.match)]:
+            yield rule, matching
 
 
 def rule_refusals(
-    policy: Policy,
-    changes: Iterable[Change],
-    kinds: Iterable[Kind],
-    known: Mapping[Identity, Synonyms] | None = None,
+    policy: Policy, changes: Iterable[Change], kinds: Iterable[Kind], known: _Known | None = None
 ) -> Iterator[Refusal]:
     """Yield a violation for every broken rule that denies changes."""
-    for breach in breaches((rule for rule in policy.rules if rule.denies), changes, kinds, known):
-        rule = breach.rule
+    for rule, broken in breaches(policy, changes, kinds, known):
         fix = rule.hint or f"omit the change with --exclude, or edit `policy.{rule.code}`"
-        yield Refusal(
-            rule.code,
-            printable(rule.message),
-            tuple(change.address for change in breach.changes),
-            policy.marks.get(rule.code),
-            printable(fix),
-        )
+        mark, text = policy.marks.get(rule.code), printable(rule.message)
+        if rule.denies:
+            yield Refusal(rule.code, text, _addresses(broken), mark, printable(fix))
 
 
 def rule_notes(
-    policy: Policy,
-    changes: Iterable[Change],
-    kinds: Iterable[Kind],
-    known: Mapping[Identity, Synonyms] | None = None,
+    policy: Policy, changes: Iterable[Change], kinds: Iterable[Kind], known: _Known | None = None
 ) -> Iterator[Note]:
     """Yield a note on each change that breaks a rule that warns."""
-    warning = (rule for rule in policy.rules if not rule.denies)
-    for breach in breaches(warning, changes, kinds, known):
-        rule = breach.rule
+    for rule, broken in breaches(policy, changes, kinds, known):
         hint = f" ({printable(rule.hint)})" if rule.hint else ""
-        for change in breach.changes:
+        for change in broken if not rule.denies else ():
             yield Note(rule.code, f"{printable(rule.message)}{hint}", about=change.address)
 
 
@@ -517,7 +491,7 @@ class _Subject(Struct, frozen=True):
     change: Change
     kind: Kind
     kinds: Mapping[str, Kind]
-    names: Mapping[Identity, Synonyms]
+    names: _Known
 
     def fits(self, match: Mapping[str, JSON]) -> bool:
         """Return whether every key of a match fits."""

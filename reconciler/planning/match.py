@@ -94,7 +94,8 @@ class Matching(Struct, frozen=True, dict=True):
     @cached_property
     def owners(self) -> Mapping[Identity, Address]:
         """The resources of live objects."""
-        return owners_of(self.matches)
+        pairs = self.matches.items()
+        return {pair.live.identity: address for address, pair in pairs if pair.live is not None}
 
     @property
     def resources(self) -> Mapping[Address, Match]:
@@ -131,12 +132,6 @@ class Matching(Struct, frozen=True, dict=True):
         """Return the live children of an object, managed or not."""
         children = self._children.get(parent.identity, ())
         return sorted(children, key=lambda child: (child.name, child.id))
-
-
-def owners_of(matches: Mapping[Address, Match]) -> Mapping[Identity, Address]:
-    """Return the addresses of live objects."""
-    pairs = matches.items()
-    return {match.live.identity: address for address, match in pairs if match.live is not None}
 
 
 def match(
@@ -399,10 +394,6 @@ class _Matcher(Struct, dict=True):
                 )
             )
 
-    def _live_of(self, address: Address) -> LiveObject | None:
-        match = self.matches.get(address)
-        return match.live if match is not None else None
-
     def with_parent(self, kind: Kind, resource: Resource) -> Match:
         """Return the resource with its parent, resolved as far as it exists."""
         ref = resource.parent
@@ -416,8 +407,8 @@ class _Matcher(Struct, dict=True):
     def _parent_ids(self, kind: str, ref: ParentRef) -> list[str]:
         """Return the ids of the live objects that a reference may mean: several of one name."""
         if ref.key is not None:
-            live = self._live_of(Address(kind, ref.key))
-            return [live.id] if live is not None else []
+            pair = self.matches.get(Address(kind, ref.key))
+            return [pair.live.id] if pair is not None and pair.live is not None else []
         if ref.id is not None:
             return [ref.id] if ref.id in self.names[kind].by_id else []
         named = self.names[kind].named(None, (ref.name or "").strip())

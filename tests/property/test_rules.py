@@ -11,7 +11,7 @@ from reconciler.model.decoding import decode
 from reconciler.model.live import Live
 from reconciler.model.plan import encode
 from reconciler.model.resource import Desired
-from reconciler.model.settings import PlanOptions, rules_of
+from reconciler.model.settings import PlanOptions, Policy, rules_of
 from reconciler.planning.guards import breaches
 from tests.support.worlds import KINDS, planned, worlds
 
@@ -38,12 +38,12 @@ JUNK = st.recursive(VALUES, lambda inside: st.dictionaries(TEXTS, inside, max_si
 @given(worlds(), MATCHES)
 def test_a_saved_plan_breaks_the_same_rules(world: tuple[Desired, Live], match: Any) -> None:
     plan = planned(*world, options=PlanOptions(rotate=("*",)))
-    rules = rules_of({"a": {"match": match, "message": "m"}})
-    broken = tuple(breaches(rules, plan.changes, KINDS))
-    assert broken == tuple(breaches(rules, decode(encode(plan)).changes, KINDS))
+    policy = Policy(rules=rules_of({"a": {"match": match, "message": "m"}}))
+    broken = tuple(breaches(policy, plan.changes, KINDS))
+    assert broken == tuple(breaches(policy, decode(encode(plan)).changes, KINDS))
 
 
 @given(worlds(), st.dictionaries(TEXTS | st.sampled_from(NAMES), JUNK))
 def test_what_no_schema_accepts_raises_nothing(world: tuple[Desired, Live], match: Any) -> None:
     plan = planned(*world)
-    tuple(breaches(rules_of({"a": {"match": match}}), plan.changes, KINDS))
+    tuple(breaches(Policy(rules=rules_of({"a": {"match": match}})), plan.changes, KINDS))

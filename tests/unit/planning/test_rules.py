@@ -43,8 +43,8 @@ def rule(match: dict[str, Any], **parts: Any) -> PolicyRule:
 
 def broken_by(case: str, match: dict[str, Any], **parts: Any) -> list[str]:
     """Return the ids of the changes of a golden plan that break a rule."""
-    given = breaches([rule(match, **parts)], plan_named(case).changes, KINDS)
-    return [change.id for breach in given for change in breach.changes]
+    given = breaches(Policy(rules=(rule(match, **parts),)), plan_named(case).changes, KINDS)
+    return [change.id for _, changes in given for change in changes]
 
 
 def in_project(identity: str) -> Resource:
@@ -148,8 +148,8 @@ def test_a_change_is_called_as_before_and_after_it(
     base = desired_of(WEB, project("app"), export())
     plan = planned(desired, live, policy, base=base if len(desired.resources) > 1 else None)
     refusals = [item for item in plan.refusals if item.rule == "rules.mine"]
-    given = breaches(policy.rules, plan.changes, KINDS)
-    assert sorted(change.action for breach in given for change in breach.changes) == broken
+    given = breaches(policy, plan.changes, KINDS)
+    assert sorted(change.action for _, changes in given for change in changes) == broken
     assert [len(refusal.addresses) for refusal in refusals] == ([len(broken)] if broken else [])
 
 
