@@ -148,10 +148,7 @@ def _updates(match: Match, live: LiveObject, differs: Difference, draft: Draft) 
 
 
 def _secrets(
-    match: Match,
-    changes: Sequence[FieldChange],
-    draft: Draft,
-    always: SecretUse | None = None,
+    match: Match, changes: Sequence[FieldChange], draft: Draft, always: SecretUse | None = None
 ) -> tuple[SecretNote, ...]:
     address, live = match.resource.address, match.live
     if always is None and address in draft.selected.rotated:
@@ -177,11 +174,7 @@ def _unchanged(match: Match, draft: Draft) -> Change:
 
 
 def _change(
-    match: Match,
-    action: Action,
-    fields: tuple[FieldChange, ...],
-    draft: Draft,
-    **parts: Any,
+    match: Match, action: Action, fields: tuple[FieldChange, ...], draft: Draft, **parts: Any
 ) -> Change:
     """Return a change of some fields, with its consequences, worst first."""
     written = _as_written(fields, match.resource.written)
@@ -317,12 +310,7 @@ def _reasons(
     return tuple(sorted(reasons, key=lambda reason: reason.rank))
 
 
-def _toggle(
-    match: Match,
-    live: LiveObject,
-    change: FieldChange,
-    draft: Draft,
-) -> Change:
+def _toggle(match: Match, live: LiveObject, change: FieldChange, draft: Draft) -> Change:
     (action,) = match.kind.toggled_to(change.path, change.after)
     seen = _seen(match.kind, live, [change.path])
     return _change(match, action, (change,), draft, reasons=_reasons([change]), seen=seen)

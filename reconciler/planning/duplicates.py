@@ -46,9 +46,7 @@ _MOST_COLLISIONS = 20
 
 
 def duplicates_of(
-    matching: Matching,
-    now: datetime,
-    changes: Sequence[Change] | None = None,
+    matching: Matching, now: datetime, changes: Sequence[Change] | None = None
 ) -> tuple[Duplicate, ...]:
     """Return what creates would double, by address.
 
@@ -122,12 +120,7 @@ def _candidates(matching: Matching, changes: Iterable[Change]) -> Iterator[LiveO
 class _Finder:
     """The objects that a create may double, by kind and id, by place and by name."""
 
-    def __init__(
-        self,
-        candidates: Iterable[LiveObject],
-        matching: Matching,
-        now: datetime,
-    ) -> None:
+    def __init__(self, candidates: Iterable[LiveObject], matching: Matching, now: datetime) -> None:
         self.live, kinds = matching.live, matching.kinds
         self.places = {name: Places.of(kind) for name, kind in kinds.items()}
         self.objects: dict[Identity, LiveObject] = {}

@@ -9,8 +9,9 @@ from operator import attrgetter
 from reconciler.diagnostics import Diagnostic
 from reconciler.kinds import behaviour_of
 from reconciler.model.kind import Action
+from reconciler.model.live import LiveObject
 from reconciler.model.plan import Leaving, Note, Plan
-from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.resource import Desired, Entry, Resource, State
 from reconciler.model.run import Cause, cause_of_pause
 from reconciler.model.text import (
     IMPLICIT_ENVIRONMENT,
@@ -100,15 +101,20 @@ def _of_inventory(draft: Draft, inventory: Inventory) -> Iterator[Note]:
                 about=address,
             )
     for address, entry in sorted(draft.matching.gone.items()):
-        beside = [
-            f"{quoted(item.name)} (id {printable(item.id)})"
-            for item in draft.matching.unmanaged
-            if (item.kind, item.parent_id, item.name.strip())
-            == (address.kind, entry.parent, entry.name)
-        ]
-        has = f"; its name has {listed(beside, _MOST)}" if beside else ""
+        named = [item for item in _beside(draft, address, entry) if item.name.strip() == entry.name]
+        has = f"; its name has {listed(map(_with_id, named), _MOST)}" if named else ""
         yield Note("gone", f"deleted in the service, id {printable(entry.id)}{has}", about=address)
     yield from _deleted_in_service(draft, inventory)
+
+
+def _beside(draft: Draft, address: Address, entry: Entry) -> list[LiveObject]:
+    """Return the unmanaged objects in the recorded project of an entry."""
+    place = (address.kind, entry.parent)
+    return [item for item in draft.matching.unmanaged if (item.kind, item.parent_id) == place]
+
+
+def _with_id(live: LiveObject) -> str:
+    return f"{quoted(live.name)} (id {printable(live.id)})"
 
 
 def _deleted_in_service(draft: Draft, inventory: Inventory) -> Iterator[Note]:
@@ -122,26 +128,17 @@ def _deleted_in_service(draft: Draft, inventory: Inventory) -> Iterator[Note]:
         text = f"deleted in the service (id {printable(entry.id)}"
         time = entry.time
         text += f", applied {time:%Y-%m-%d})" if time is not None else ")"
+        beside = _beside(draft, address, entry) if match.kind.parent else []
+        operations = {operation.name for operation in behaviour_of(match.kind).operations}
         if match.live is not None:
             text += f"; id {printable(match.live.id)} has its name and takes its place"
-        else:
-            beside = [
-                f"{quoted(item.name)} (id {printable(item.id)})"
-                for item in draft.matching.unmanaged
-                if match.kind.parent and (item.kind, item.parent_id) == (address.kind, entry.parent)
-            ]
-            text += f"; unmanaged there: {listed(beside, 3)}" if beside else ""
-            if time is not None and any(
-                operation.name == "backfill" for operation in behaviour_of(match.kind).operations
-            ):
-                command = command_text(
-                    "backfill",
-                    address.key,
-                    "--from",
-                    f"{time:%Y-%m-%d}",
-                    environment=draft.environment or IMPLICIT_ENVIRONMENT,
-                )
-                text += f"; after the apply, `{command}` exports what is missing"
+        elif beside:
+            text += f"; unmanaged there: {listed(map(_with_id, beside), 3)}"
+        if match.live is None and time is not None and "backfill" in operations:
+            words = ("backfill", address.key, "--from", f"{time:%Y-%m-%d}")
+            environment = draft.environment or IMPLICIT_ENVIRONMENT
+            command = command_text(*words, environment=environment)
+            text += f"; after the apply, `{command}` exports what is missing"
         yield Note("deleted-in-service", text, about=address)
 
 

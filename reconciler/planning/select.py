@@ -204,12 +204,7 @@ class Candidates(Struct, frozen=True, dict=True):
 
 
 def select(
-    desired: Desired,
-    live: Live,
-    policy: Policy,
-    kinds: Sequence[Kind],
-    *,
-    context: PlanContext,
+    desired: Desired, live: Live, policy: Policy, kinds: Sequence[Kind], *, context: PlanContext
 ) -> Selected:
     """Match every resource with its object, and select those that a plan is about.
 
