@@ -93,35 +93,31 @@ def _beginning(incomplete: str, values: Iterable[str]) -> list[str]:
     return sorted(value for value in plain if value.startswith(incomplete))
 
 
-def _source_of(ctx: click.Context) -> FolderSource | None:
-    """Return the files of the workspace of a command line, None without one."""
+def _source_of(ctx: click.Context) -> FolderSource:
+    """Return the files of the workspace of a command line."""
     folder = ctx.params.get("folder")
     if folder is None and not Path(WORKSPACE_FILE).exists():
         folder = workspace_above(Path())
-    with suppress(ReconcilerError, OSError):
-        return FolderSource(Path(folder or "."))
-    return None
+    return FolderSource(Path(folder or "."))
 
 
-def _workspace_of(source: FolderSource | None) -> Workspace:
+def _workspace_of(source: FolderSource) -> Workspace:
     from reconciler.files.workspace_file import Workspace
     from reconciler.files.yaml_document import Document
 
-    document = _parsed(source, WORKSPACE_FILE) if source is not None else None
+    document = _parsed(source, WORKSPACE_FILE)
     if document is None or not isinstance(document.value, dict):
         return Workspace(Document(WORKSPACE_FILE), {})
     return Workspace(document, document.value)
 
 
-def _addresses(source: FolderSource | None) -> Iterator[Address]:
+def _addresses(source: FolderSource) -> Iterator[Address]:
     """Yield the addresses in the resource files, as far as these can be read."""
     from reconciler.diagnostics import DiagnosticCollector
     from reconciler.files.resource_files import is_key, selected_files
     from reconciler.kinds import kinds_by_collection
     from reconciler.model.values import Address
 
-    if source is None:
-        return
     collections = kinds_by_collection()
     names: Iterable[str] = ()
     with suppress(ReconcilerError, OSError):

@@ -276,6 +276,7 @@ def plan_context(
     loaded = session.loaded
     # Without a base git may be unavailable, or not to be used.
     history = session.history if inventory is not None else None
+    reason = "no git repository" if session.history is None else "--no-inventory"
     context = PlanContext(
         session.runtime.now(),
         __version__,
@@ -288,10 +289,7 @@ def plan_context(
         has_environments=len(loaded.environments) > 1,
         trusted=Trusted(loaded.policy, loaded.merge_hint, loaded.after_merge),
     )
-    if inventory is not None:
-        return context
-    reason = "no git repository" if session.history is None else "--no-inventory"
-    return replace(context, no_inventory=reason)
+    return replace(context, no_inventory=reason) if inventory is None else context
 
 
 def warnings_of(loaded: Loaded, plan: Plan) -> tuple[Diagnostic, ...]:

@@ -48,13 +48,13 @@ class FolderSource:
     def __init__(self, folder: Path, drafts: Mapping[str, str] = MappingProxyType({})) -> None:
         self.folder = folder
         self._drafts = drafts
-        if not folder.is_dir():
-            hint = "use -C to name the workspace folder"
-            raise ReconcilerError(f"folder {folder} does not exist", hint=hint)
         self._seen: dict[str, tuple[int, ...]] = {}
 
     @cached_property
     def _root(self) -> Path:
+        if not self.folder.is_dir():
+            hint = "use -C to name the workspace folder"
+            raise ReconcilerError(f"folder {self.folder} does not exist", hint=hint)
         _check_place(self.folder)
         return self.folder.resolve()
 

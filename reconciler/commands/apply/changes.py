@@ -51,10 +51,6 @@ _NEW_PLAN = "make a new plan and have it reviewed"
 _AS = ", as when the plan was made"
 
 
-Again: TypeAlias = Callable[[], Awaitable[Plan]]
-"""Reads live state and plans again, without secrets to rotate."""
-
-
 class Verification(Struct, frozen=True):
     """The second plan, None if it was not made; `error` says why it could not be made.
 
@@ -81,9 +77,12 @@ class Verification(Struct, frozen=True):
 
 
 async def verify(
-    session: Session, transport: Transport, again: Again, report: Report
+    session: Session,
+    transport: Transport,
+    again: Callable[[], Awaitable[Plan]],
+    report: Report,
 ) -> Verification:
-    """Plan again, as the run was planned. Errors are in the result.
+    """Plan again, as the run was planned, by `again`. Errors are in the result.
 
     A plan that still changes what the run has changed, and a list that contradicts another answer,
     may come from a list that is behind, so it is made again before it is believed.
