@@ -6,19 +6,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
-from tests.conftest import LONG, ROOT
+from tests.conftest import ROOT
 from tests.security.mutating import Dice, mutated_json
+from tests.security.witness import send, serving
 from tests.support.cli import write
 from tests.support.emulator import DIALECTS
-from tests.support.limits import time_limit
+from tests.support.limits import LONG, time_limit
 
 ANSWERS, CHUNK = (2_000, 250) if LONG else (12, 12)
 MOST_MEGABYTES = 256
@@ -59,33 +57,6 @@ def test_a_change_is_at_one_place() -> None:
     assert value == {"results": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]}
 
 
-@contextmanager
-def service_of(body: bytes, status: int) -> Iterator[str]:
-    """Run a server that answers every request with a body. Yield its address."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            try:
-                self.wfile.write(body)
-            except OSError:
-                self.close_connection = True
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 @pytest.mark.parametrize(
     ("status", "body"),
     [
@@ -101,10 +72,10 @@ def test_security_12_large_answers_need_little_memory(
     tmp_path: Path, status: int, body: str
 ) -> None:
     write(tmp_path, {"reconciler.yaml": "version: 1\nclient: {retry_for: 0}\n"})
-    with service_of(body.encode(), status) as base_url:
+    with serving(partial(send, status=status, body=body.encode())) as port:
         environ = {
             **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
-            "RECONCILER_BASE_URL": base_url,
+            "RECONCILER_BASE_URL": f"http://127.0.0.1:{port}",
             "RECONCILER_ORGANIZATION": "org",
             "RECONCILER_API_KEY": "phx_key",
         }

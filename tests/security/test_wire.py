@@ -10,9 +10,8 @@ import ssl
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 
 import httpx
 import pytest
@@ -21,7 +20,7 @@ from reconciler.errors import ReconcilerError, ServiceError, Unavailable
 from reconciler.model.live import Answer, Repeat, Request
 from reconciler.service.http import open_http
 from reconciler.service.pace import ClientSettings
-from tests.security.witness import listener, witnessed
+from tests.security.witness import listener, send, serving, witnessed
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
@@ -67,31 +66,14 @@ def encrypted_service() -> Iterator[tuple[int, list[str]]]:
     """Run a TLS server with a self-signed certificate. Yield its port and the requested paths."""
     paths: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            paths.append(self.path)
-            self.send_error(403)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: object) -> None:
-            """Ignore clients that refuse the certificate."""
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        paths.append(request.path)
+        request.send_error(403)
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
-    with Server(("127.0.0.1", 0), Handler) as server:
-        server.socket = context.wrap_socket(
-            server.socket, server_side=True, do_handshake_on_connect=False
-        )
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield server.server_address[1], paths
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(answer, context) as port:
+        yield port, paths
 
 
 @pytest.mark.parametrize("command", ["plan", "apply", "import", "backfill"])
@@ -185,25 +167,30 @@ def test_security_9_an_odd_address_is_refused(workspace: Path, base_url: str, me
     assert "hunter2" not in ran.err + ran.out
 
 
-def test_security_19_a_refused_certificate_says_so(workspace: Path) -> None:
+@pytest.mark.parametrize(
+    ("host", "trusted", "messages"),
+    [
+        (
+            "127.0.0.1",
+            False,
+            (
+                "certificate of 127.0.0.1 is not trusted: self",
+                "set SSL_CERT_FILE to a file with its certificate",
+            ),
+        ),
+        ("127.0.0.1", True, (": 403: ",)),
+        ("localhost", True, ("certificate of localhost is not trusted: Hostname mismatch",)),
+    ],
+    ids=["not trusted", "trusted by SSL_CERT_FILE", "of another host"],
+)
+def test_security_19_a_certificate_is_checked(
+    workspace: Path, host: str, messages: tuple[str, ...], *, trusted: bool
+) -> None:
     with encrypted_service() as (port, paths):
-        ran = plan(workspace, f"https://127.0.0.1:{port}")
-    assert (ran.code, paths) == (1, [])
-    assert "certificate of 127.0.0.1 is not trusted: self" in ran.err
-    assert "set SSL_CERT_FILE to a file with its certificate" in ran.err
-
-
-def test_a_private_certificate_authority_is_trusted_by_ssl_cert_file(workspace: Path) -> None:
-    with encrypted_service() as (port, paths):
-        ran = plan(workspace, f"https://127.0.0.1:{port}", SSL_CERT_FILE=str(CERTIFICATE))
-    assert (": 403: " in ran.err, len(paths) > 0) == (True, True), ran.err
-
-
-def test_security_19_a_certificate_of_another_host_is_refused(workspace: Path) -> None:
-    with encrypted_service() as (port, paths):
-        ran = plan(workspace, f"https://localhost:{port}", SSL_CERT_FILE=str(CERTIFICATE))
-    assert paths == []
-    assert "certificate of localhost is not trusted: Hostname mismatch" in ran.err
+        environ = {"SSL_CERT_FILE": str(CERTIFICATE)} if trusted else {}
+        ran = plan(workspace, f"https://{host}:{port}", **environ)
+    assert (ran.code, bool(paths)) == (1, messages == (": 403: ",)), ran.err
+    assert all(message in ran.err for message in messages)
 
 
 def test_security_19_a_service_without_tls_says_so() -> None:
@@ -259,24 +246,8 @@ def test_security_19_unusable_proxies_are_reported(
 
 
 def test_security_19_a_proxy_that_refuses_is_reported(workspace: Path) -> None:
-    class Handler(BaseHTTPRequestHandler):
-        def do_CONNECT(self) -> None:
-            self.send_error(407)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: object) -> None:
-            """Ignore a client that does not read the page of the refusal."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        port = server.server_address[1]
+    with serving(lambda request: request.send_error(407)) as port:
         ran = plan(workspace, "https://service.example", HTTPS_PROXY=f"http://127.0.0.1:{port}")
-        server.shutdown()
-        thread.join()
     assert (ran.code, "the proxy answered 407" in ran.err) == (1, True), ran.err
 
 
@@ -382,49 +353,19 @@ def test_security_12_no_answer_makes_a_request_wait_for_ever(status: int, value:
     assert clock.now < 1_800
 
 
-def test_security_12_a_response_that_never_ends_is_unavailable() -> None:
-    """The pieces of this one are empty: only the deadline of the whole response ends it."""
-
-    async def endless(_: httpx.Request) -> httpx.Response:
-        await asyncio.sleep(10)
-        return httpx.Response(200)
-
-    async def run() -> None:
-        async with mocked(endless, clock=VirtualClock(), timeout=0.1, retry_for=0.0) as transport:
-            await transport.send(READ)
-
-    with pytest.raises(Unavailable, match=r"no complete response from \S+ in 0\.1 s"):
-        asyncio.run(run())
-
-
 def test_cookies_of_answers_are_not_kept() -> None:
     """httpx would send them again, and fail on bytes that are not ASCII."""
     cookies: list[str | None] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            cookies.append(self.headers["Cookie"])
-            self.send_response(200)
-            self.send_header("Set-Cookie", "a=\xe9")
-            self.send_header("Set-Cookie", "b=1")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        cookies.append(request.headers["Cookie"])
+        send(request, 200, b"", **{"Set-Cookie": "a=\xe9"})
 
     async def ask(address: str) -> None:
         async with open_http(address, ClientSettings()) as client:
             for _ in range(2):
                 assert (await client.get(f"{address}/x/")).status_code == 200
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        asyncio.run(ask(f"http://127.0.0.1:{server.server_port}"))
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(answer) as port:
+        asyncio.run(ask(f"http://127.0.0.1:{port}"))
     assert cookies == [None, None]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -86,35 +87,62 @@ class Listener:
     requests: list[str]
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Ignore clients that refuse the certificate, or do not read the response."""
+
+
 @contextmanager
-def listener() -> Iterator[Listener]:
-    """Run a server that answers every request like an empty list."""
-    requests: list[str] = []
+def serving(
+    answer: Callable[[BaseHTTPRequestHandler], None], context: ssl.SSLContext | None = None
+) -> Iterator[int]:
+    """Run a server on loopback whose requests a function answers. Yield its port."""
 
     class Handler(BaseHTTPRequestHandler):
-        def answer(self) -> None:
-            requests.append(f"{self.requestline}\n{self.headers}")
-            body = json.dumps({"count": 0, "next": None, "results": []}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+        def do_GET(self) -> None:
+            answer(self)
 
-        do_GET = do_POST = do_CONNECT = answer  # noqa: N815 - names of http.server
+        do_POST = do_CONNECT = do_GET  # noqa: N815 - names of http.server
 
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with _Server(("127.0.0.1", 0), Handler) as server:
+        if context is not None:
+            server.socket = context.wrap_socket(
+                server.socket, server_side=True, do_handshake_on_connect=False
+            )
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
-            port = server.server_address[1]
-            yield Listener(f"http://127.0.0.1:{port}", port, requests)
+            yield server.server_address[1]
         finally:
             server.shutdown()
             thread.join()
+
+
+def send(request: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:
+    """Answer a request."""
+    request.send_response(status)
+    for name, value in {**headers, "Content-Length": str(len(body))}.items():
+        request.send_header(name, value)
+    request.end_headers()
+    with suppress(OSError):  # A failed command closes its other connections.
+        request.wfile.write(body)
+
+
+@contextmanager
+def listener() -> Iterator[Listener]:
+    """Run a server that answers every request like an empty list."""
+    requests: list[str] = []
+    body = json.dumps({"count": 0, "next": None, "results": []}).encode()
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        requests.append(f"{request.requestline}\n{request.headers}")
+        send(request, 200, body)
+
+    with serving(answer) as port:
+        yield Listener(f"http://127.0.0.1:{port}", port, requests)
 
 
 def files_below(folder: Path) -> Iterator[Path]:
