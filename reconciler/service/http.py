@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import socket
 import ssl
-import zlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import aclosing, suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TypeVar
 
 import httpx
 import orjson
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.errors import ReconcilerError, SecretUnavailable, ServiceError, Unavailable
@@ -37,7 +36,7 @@ MOST_VALUES = 1_000_000
 """The most values in a response body: each needs memory, however short its text is."""
 MOST_LEVELS = 100
 """The deepest nesting of a response body: what walks through it must not run out of stack."""
-_WITH_GZIP_HEADER = 16
+_ENCODINGS = ("", "identity", "gzip")
 _CONTAINERS: frozenset[type] = frozenset({dict, list})
 _Error = TypeVar("_Error", bound=BaseException)
 IDLE_SECONDS = 2.0
@@ -206,8 +205,6 @@ class Exchange(Struct, frozen=True):
 
         Raises ServiceError.
         """
-        import httpx
-
         try:
             built = self.client.build_request(
                 request.method,
@@ -236,11 +233,8 @@ class Exchange(Struct, frozen=True):
 
     async def _received(self, built: httpx.Request) -> Received:
         async with aclosing(await self.client.send(built, stream=True)) as response:
-            body = _Body(response.headers.get("content-encoding", ""))
-            async for chunk in response.aiter_raw():
-                if not body.add(chunk):
-                    break
-        return Received(response.status_code, response.headers, body.accepted(), body.problem)
+            content, problem = await _content_of(response)
+        return Received(response.status_code, response.headers, content, problem)
 
     def _too_late(self, request: Request) -> Unavailable:
         if self.waits.stopped:
@@ -250,37 +244,21 @@ class Exchange(Struct, frozen=True):
         )
 
 
-class _Body(Struct):
-    """The body of a response, decompressed piece by piece up to a limit."""
-
-    encoding: str
-    problem: str | None = None
-    _received: bytearray = field(default_factory=bytearray)
-    _gzip: zlib._Decompress = field(
-        default_factory=lambda: zlib.decompressobj(zlib.MAX_WBITS | _WITH_GZIP_HEADER)
-    )
-
-    def add(self, piece: bytes) -> bool:
-        """Add a piece. Return False if the body can't be accepted any more."""
-        encoding = self.encoding.strip().lower()
-        if encoding == "gzip":
-            try:
-                # A small piece may become a thousand times as large.
-                piece = self._gzip.decompress(piece, MOST_BYTES + 1 - len(self._received))
-            except zlib.error:
-                self.problem = "that is not valid gzip"
-        elif encoding not in ("", "identity"):
-            self.problem = "in an encoding that was not requested"
-        self._received += piece
-        if len(self._received) > MOST_BYTES:
-            self.problem = f"of more than {MOST_BYTES >> 20} MB"
-        return self.problem is None
-
-    def accepted(self) -> bytes:
-        """Return the whole body, empty if it is not accepted."""
-        if sum(self._received.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
-            self.problem = f"of more than {MOST_VALUES:,} values"
-        return bytes(self._received) if self.problem is None else b""
+async def _content_of(response: httpx.Response) -> tuple[bytes, str | None]:
+    """Return the decompressed body, or an empty one and why it is not accepted."""
+    if response.headers.get("content-encoding", "").strip().lower() not in _ENCODINGS:
+        return b"", "in an encoding that was not requested"
+    body = bytearray()
+    try:
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) > MOST_BYTES:
+                return b"", f"of more than {MOST_BYTES >> 20} MB"
+    except httpx.DecodingError:
+        return b"", "that is not valid gzip"
+    if sum(body.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
+        return b"", f"of more than {MOST_VALUES:,} values"
+    return bytes(body), None
 
 
 def _too_deep(value: JSON) -> bool:
@@ -298,19 +276,11 @@ def _too_deep(value: JSON) -> bool:
     return True
 
 
-@asynccontextmanager
-async def open_http(base_url: str, settings: ClientSettings) -> AsyncIterator[httpx.AsyncClient]:
-    """Yield an HTTP client whose connections are closed at the end.
+def open_http(base_url: str, settings: ClientSettings) -> httpx.AsyncClient:
+    """Return an HTTP client, whose connections are closed at the end of its context.
 
     Raises ReconcilerError if the address, its proxies or the certificate authorities can't be used.
     """
-    async with _client(base_url, settings) as client:
-        yield client
-
-
-def _client(base_url: str, settings: ClientSettings) -> httpx.AsyncClient:
-    import httpx
-
     address = _address(base_url)
     local = is_loopback(address.host)
     encrypted = address.scheme == "https"
@@ -348,24 +318,16 @@ def _client(base_url: str, settings: ClientSettings) -> httpx.AsyncClient:
         raise _bad_proxy(error) from None
 
 
-def _has_proxies() -> bool:
-    """Return whether the environment or the system names a proxy, as httpx looks for them."""
-    from urllib.request import getproxies
-
-    return not getproxies().keys().isdisjoint(("http", "https", "all"))
-
-
 def _is_proxied(host: str) -> bool:
-    """Return whether requests to a host go through a proxy."""
-    from urllib.request import proxy_bypass
+    """Return whether requests to a host go through a proxy, as httpx looks for one."""
+    from urllib.request import getproxies, proxy_bypass
 
-    return _has_proxies() and not (is_loopback(host) or proxy_bypass(host))
+    named = not getproxies().keys().isdisjoint(("http", "https", "all"))
+    return named and not (is_loopback(host) or proxy_bypass(host))
 
 
 def no_response(label: str, base_url: str, error: httpx.HTTPError) -> ServiceError:
     """Convert an exception of httpx, which no other module sees."""
-    import httpx
-
     unsent = (
         httpx.ConnectError,
         httpx.ConnectTimeout,
@@ -400,8 +362,6 @@ def no_response(label: str, base_url: str, error: httpx.HTTPError) -> ServiceErr
 
 
 def _address(base_url: str) -> httpx.URL:
-    import httpx
-
     try:
         address = httpx.URL(base_url)
         _ = address.host  # Raises ValueError for a name that no punycode decodes to.
@@ -416,8 +376,6 @@ def not_a_url(base_url: str) -> ServiceError:
 
 
 def _authorities() -> ssl.SSLContext:
-    import httpx
-
     try:
         return httpx.create_ssl_context()
     except OSError as error:

@@ -86,7 +86,10 @@ OWN = ["AUTHORIZATION", "Host", "cookie", "Content-Length", "transfer-encoding",
 @pytest.mark.parametrize(
     ("headers", "message"),
     [
-        *((f"{{{name}: '${{env:CF_ID}}'}}", f"{name}' is set by the client") for name in OWN),
+        *(
+            (f"{{{name}: '${{env:CF_ID}}'}}", f":2:20: error: header '{name}' is set by the client")
+            for name in OWN
+        ),
         ("{'X Y': '${env:CF_ID}'}", "header 'X Y' is not a name"),
         ("{X-Y: '${env:CF_ID}', x-y: '${env:CF_ID}'}", "header 'x-y' is set twice"),
         (f"{{X-Y: {SECRET}}}", "`X-Y` must not be written in a file"),

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from reconciler.commands.recording import Outputs, recording, run_info
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.sending import Outputs, recording, run_info
+from reconciler.commands.workspace import Runtime
 
 from reconciler.applying.log import AuditLog, Bus, Output
 from reconciler.errors import ReconcilerError
