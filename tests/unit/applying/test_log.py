@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from reconciler.commands.sending import Outputs, recording, run_info
-from reconciler.commands.workspace import Runtime
 
 from reconciler.applying.log import AuditLog, Bus, Output
+from reconciler.commands.sending import Outputs, recording, run_info
+from reconciler.commands.workspace import Runtime
 from reconciler.errors import ReconcilerError
 from reconciler.model.event import (
     Done,
