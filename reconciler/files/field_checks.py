@@ -158,19 +158,26 @@ def _check_events(context: _ResourceContext, places: _Places) -> None:
         for position, name in enumerate(names):
             if not isinstance(name, str) or isinstance(name, Unknown):
                 continue
-            code, named, hint = "event-name", f"'{name}' in {context.check.named(path)}", ""
-            right = _SYSTEM_EVENTS.get(re.sub(r"[\s_]+", "", name).casefold())
-            if right is not None:
-                message = f"{named} is not the event of PostHog, whose name begins with $"
-                hint = f"write {right}"
-            elif re.search(r"\$\w+\s*[,;]\s*\$", name):
-                message = f"{named} is one name: it is not split at commas"
-                hint = "write each event as an item"
+            code, (problem, hint) = "event-name", _problem_of_event(name)
+            if problem:
+                message = f"'{name}' in {context.check.named(path)} {problem}"
             elif any(name in others for _, others in lists[:number]):
                 code, hint = "no-effect", "remove it from one of the lists"
                 message = f"event '{name}' is included and excluded: it is not exported"
             if hint:
                 context.check.warning(code, (*path, position), message, hint)
+
+
+# Cached, since most resources have the same events.
+@lru_cache(maxsize=1_000)
+def _problem_of_event(name: str) -> tuple[str, str]:
+    """Return why a name is probably no event, and the hint, both empty for others."""
+    right = _SYSTEM_EVENTS.get(re.sub(r"[\s_]+", "", name).casefold())
+    if right is not None:
+        return "is not the event of PostHog, whose name begins with $", f"write {right}"
+    if re.search(r"\$\w+\s*[,;]\s*\$", name):
+        return "is one name: it is not split at commas", "write each event as an item"
+    return "", ""
 
 
 def _check_whitespace(context: _ResourceContext, places: _Places) -> None:

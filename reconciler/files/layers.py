@@ -205,7 +205,11 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
     carriers: Carriers = subject.carriers
     if misread or written:
         carriers = annotated(kind.name, _ANNOTATIONS, spec)
-    replace_literals(spec, _secrets_in(spec, carriers, kind), references, places, subject)
+    # Few files have an @, without which no address has a password.
+    has_at = references.expansion.has_at or any(layer.document.has_at for layer in places.layers)
+    urls = _urls_with_password(spec, kind) if has_at else ()
+    secrets = dict.fromkeys(path for path, _ in carriers.get(SECRET, ())) | dict.fromkeys(urls)
+    replace_literals(spec, {path: path in urls for path in secrets}, references, places, subject)
     check_fields(kind, spec, subject, carriers)
     return Resource(
         address=address,
@@ -375,9 +379,9 @@ def managed_fields(
     spec: dict[str, JSON] = {}
     written: dict[str, str] = {}
     for name, value in values.items():
-        own = canonical_name(name, kind)
         if name in COMMON or name == kind.parent_key:
             continue
+        own = canonical_name(name, kind)
         if own in spec:
             message = f"{check.subject} sets '{own}' twice, under two names"
             check.error_at_key("same-field-twice", (name,), message)
@@ -388,13 +392,13 @@ def managed_fields(
     return spec, written
 
 
-def _secrets_in(spec: Mapping[str, JSON], carriers: Carriers, kind: Kind) -> Mapping[Path, bool]:
-    """Return the paths of secrets, and whether each is a URL with a password."""
-    # Few resources have such a URL: their text shows that at once.
-    holders = [field.name for field, _ in kind.variants if "@" in str(spec.get(field.name))]
-    texts = (leaf for name in holders for leaf in leaves(spec[name], (name,), skip=_NO_TEXT))
-    urls = {path: True for path, text in texts if _is_url_with_password(text)}
-    return urls | {path: path in urls for path, _ in carriers.get(SECRET, ())}
+def _urls_with_password(spec: Mapping[str, JSON], kind: Kind) -> Collection[Path]:
+    texts = (
+        leaf
+        for field, _ in kind.variants
+        for leaf in leaves(spec.get(field.name), (field.name,), skip=_NO_TEXT)
+    )
+    return [path for path, text in texts if _is_url_with_password(text)]
 
 
 def _is_url_with_password(text: JSON) -> bool:

@@ -78,22 +78,16 @@ class Expansion(Struct):
     """
 
     total: int = 0
+    has_at: bool = False
+    """Whether a value contains `@`."""
     _sizes: dict[int, tuple[JSON, int, int]] = field(default_factory=dict)
 
-    def refused(self, value: JSON) -> str | None:
-        """Count a value, and return why it is refused, None if it is not.
-
-        It is `TOO_MANY` if all references together expand to too many values.
-        """
-        size, depth = (1, 0) if value.__class__ is SecretRef else self._measured(value)
+    def count(self, size: int) -> bool:
+        """Count values. Return whether all references together expand to too many."""
         self.total += min(MAX_EXPANDED, size)
-        if self.total > MAX_TOTAL_EXPANDED:
-            return TOO_MANY
-        if size > MAX_EXPANDED:
-            return f"reference expands to more than {MAX_EXPANDED:,} values"
-        return TOO_DEEP if depth > MAX_DEPTH else None
+        return self.total > MAX_TOTAL_EXPANDED
 
-    def _measured(self, value: JSON) -> tuple[int, int]:
+    def measured(self, value: JSON) -> tuple[int, int]:
         """Return the number of values and the levels of a value."""
         if isinstance(value, str):
             return 1 + len(value) // _CHARACTERS, 0
@@ -102,7 +96,7 @@ class Expansion(Struct):
         known = self._sizes.get(id(value))
         if known is None:
             items = value.values() if isinstance(value, dict) else value
-            below = [self._measured(item) for item in items]
+            below = [self.measured(item) for item in items]
             size = 1 + sum(size for size, _ in below)
             depth = 1 + max((depth for _, depth in below), default=0)
             # The value is kept too: another one could have its id otherwise.
@@ -121,7 +115,7 @@ class References(FillRules, kw_only=True):
 
     `places` are those of variables: an error in a variable is reported there, once. `literals`
     collects literal secrets; None where the policy forbids them. `has_inputs` is set by the first
-    input.
+    input. `_cached` are the values of texts with references, and their sizes.
     """
 
     problems: DiagnosticCollector
@@ -129,7 +123,7 @@ class References(FillRules, kw_only=True):
     literals: dict[str, SecretValue] | None = None
     has_inputs: bool = False
     expansion: Expansion = field(default_factory=Expansion)
-    _cached: dict[str, JSON] = field(default_factory=dict)
+    _cached: dict[str, tuple[JSON, int]] = field(default_factory=dict)
 
     def resolved(self, value: JSON, place: Place, path: Path = ()) -> JSON:
         """Return the value with every reference filled in, `Unknown` in place of invalid ones.
@@ -189,26 +183,36 @@ class References(FillRules, kw_only=True):
 
     def _text(self, text: str, place: Place, path: Path) -> JSON:
         """Return a text with its references filled in, cached if without errors: texts repeat."""
-        filled, before = self._cached.get(text), len(self.problems.diagnostics)
-        if filled is None:
-            try:
-                filled = self._filled(text, lambda part: place(path, part))
-            except RecursionError:
-                if self.expanding:
-                    raise
-                filled = self._too_large(text, TOO_DEEP, place(path))
-            if len(self.problems.diagnostics) == before:
-                self._cached[text] = filled
-        reason = self.expansion.refused(filled)
-        if reason == TOO_MANY:
+        filled, size = self._cached.get(text) or self._measured(text, place, path)
+        if self.expansion.count(size):
             self.problems.error("too-large-value", TOO_MANY, at=place(path))
             raise LoadingStopped(TOO_MANY)
-        return filled if reason is None else self._too_large(text, reason, place(path))
+        return filled
+
+    def _measured(self, text: str, place: Place, path: Path) -> tuple[JSON, int]:
+        """Return a text with its references filled in, and its size."""
+        before = len(self.problems.diagnostics)
+        try:
+            filled = self._filled(text, lambda part: place(path, part))
+        except RecursionError:
+            if self.expanding:
+                raise
+            filled = self._too_large(text, TOO_DEEP, place(path))
+        size, depth = self.expansion.measured(filled)
+        if size > MAX_EXPANDED:
+            reason = f"reference expands to more than {MAX_EXPANDED:,} values"
+            filled = self._too_large(text, reason, place(path))
+        elif depth > MAX_DEPTH:
+            filled = self._too_large(text, TOO_DEEP, place(path))
+        self.expansion.has_at = self.expansion.has_at or "@" in str(filled)
+        if len(self.problems.diagnostics) == before:
+            self._cached[text] = filled, size
+        return filled, size
 
     def _too_large(self, text: str, reason: str, at: Mark) -> JSON:
         """Report a text that expands to too much, once: variables repeat it."""
         self.problems.error("too-large-value", reason, at=at)
-        self._cached[text] = _FAILED
+        self._cached[text] = _FAILED, 1
         return _FAILED
 
     def _context(self, at: _Mark, part: str | None) -> FillContext:

@@ -102,6 +102,11 @@ class CheckContext(Struct, frozen=True):
     words: frozenset[str] = frozenset()
     carriers: dict[str, list[tuple[Path, Mapping[str, Any]]]] = field(default_factory=dict)
 
+    @property
+    def all_words(self) -> frozenset[str]:
+        """The annotations to find: those that checks need, and `words`."""
+        return _all_words(self.words)
+
     def named(self, path: Path) -> str:
         """Return the words for a field in a message."""
         subject = str(self.subject) if self.tag is None else f"{self.subject} ({self.tag})"
@@ -131,16 +136,26 @@ class CheckContext(Struct, frozen=True):
         self.error_at_key("missing-field", path, message, hint or f"add `{name}:`")
 
 
-def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> Collection[Path]:
+@cache
+def _all_words(words: frozenset[str]) -> frozenset[str]:
+    # One object for equal sets, whose hash is known.
+    return _CHECKED | words
+
+
+def check(
+    name: str, value: JSON, context: CheckContext, path: Path = (), *, plain: JSON = MISSING
+) -> Collection[Path]:
     """Report all errors of a value by the schema `name`. `path` is the place of the value.
 
+    `plain` is the value with text in place of what is text to a schema, if it is known.
     Return the paths of values that further checks should skip: of a wrong type, or not allowed.
     """
     errors_of = _validator(name)
     if errors_of is None:
         return ()
     misread: list[Path] = []
-    errors = errors_of(map_leaves(value, _plain_text, keep=PLAIN))
+    plain = map_leaves(value, _plain_text, keep=PLAIN) if plain is MISSING else plain
+    errors = errors_of(plain)
     violations = [_violation(name, value, error) for error in errors]
     mistyped = {violation.path for violation in violations if violation.keyword == "type"}
     for violation in violations:
@@ -149,23 +164,28 @@ def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> Col
             _report(violation, context, (*path, *violation.path))
             if violation.keyword in _MISREAD:
                 misread.append(violation.path)
-    _check_parts(name, value, context, path)
+    _check_parts(name, (value, plain), context, path)
     return misread
 
 
-def _check_parts(name: str, value: JSON, context: CheckContext, path: Path) -> None:
+def _check_parts(name: str, values: tuple[JSON, JSON], context: CheckContext, path: Path) -> None:
     """Check what JSON Schema cannot express, and collect the annotated parts."""
-    words = _CHECKED | context.words
-    for inside, node, item, own in parts(schema(name) or {}, value, words):
+    value, plain = values
+    for inside, node, item, own in parts(schema(name) or {}, value, context.all_words):
+        place = (*path, *inside) if path else inside
         for word in own:
             if word in context.words:
-                context.carriers.setdefault(word, []).append(((*path, *inside), node))
-        if item.__class__ is SecretRef or not _CHECKED.isdisjoint(own):
-            _check_part(node, item, context, (*path, *inside))
+                context.carriers.setdefault(word, []).append((place, node))
+        if "x-variants" in own and (body := body_of(node, item, place)) is not None:
+            unless = node["x-variants"]["unless"]
+            known = value_at(plain, body.path[len(path) :])
+            _check_body(body, known, unless if item.get(unless) is None else None, context)
+        elif item.__class__ is SecretRef or not _CHECKED.isdisjoint(own):
+            _check_part(node, item, context, place)
         if "x-form" in own and item.__class__ is str and item:
             holder = mapping_of(value_at(value, inside[:-1]))
             if not holder.get(node["x-form"].get("unless", "")):
-                _check_form(node["x-form"], item, context, (*path, *inside))
+                _check_form(node["x-form"], item, context, place)
 
 
 @cache
@@ -268,12 +288,9 @@ def _check_part(node: Mapping[str, Any], value: JSON, context: CheckContext, pat
         context.error("secret-in-plain-field", path, message, hint)
     elif value.__class__ is str:
         _check_text(node, value, context, path)
-    elif isinstance(value, dict) and (body := body_of(node, value, path)) is not None:
-        unless = node["x-variants"]["unless"]
-        _check_body(body, unless if value.get(unless) is None else None, context)
 
 
-def _check_body(body: Body, unless: str | None, context: CheckContext) -> None:
+def _check_body(body: Body, plain: JSON, unless: str | None, context: CheckContext) -> None:
     """Check the body of a variant by the schema of its tag.
 
     `unless` is the field that would make some of its fields optional, None if it is set.
@@ -284,7 +301,7 @@ def _check_body(body: Body, unless: str | None, context: CheckContext) -> None:
     if name is None or not isinstance(members, dict):
         return
     typed, node = replace(context, tag=body.tag), schema(name) or {}
-    check(name, members, typed, body.path)
+    check(name, members, typed, body.path, plain=plain)
     for required in node.get("x-required-unless", ()) if unless is not None else ():
         if required not in members and required not in _intended(members, node):
             hint = f"add `{required}:`, or an `{unless}` that provides it"
@@ -556,39 +573,34 @@ def parts(node: Mapping[str, Any], value: JSON, words: frozenset[str]) -> Sequen
 
     A part that no schema describes has a schema that only says whether it may hold secrets.
     """
-    walked: list[Part] = [((), node, value, _members(node, words).own)]
+    walked: list[Part] = [((), node, value, _members(node, words).itself[0])]
     for path, holder, inside, _ in walked:  # It grows meanwhile.
         if inside.__class__ not in _HOLDERS:
             continue
         known = _members(holder, words)
-        if inside.__class__ is dict:
-            for name, member in inside.items():
-                own = known.marked.get(name, ())
-                if own or member.__class__ in _LOOKED_INTO:
-                    below = known.schemas.get(name, known.other)
-                    if below is not None:
-                        walked.append(((*path, name), below, member, own))
-        else:
-            own = known.of_items
-            for position, member in enumerate(inside):
-                if own or member.__class__ in _LOOKED_INTO:
-                    walked.append(((*path, position), known.items, member, own))
+        rules, other = (known.rules, known.other) if inside.__class__ is dict else ({}, known.items)
+        for name, member in inside.items() if inside.__class__ is dict else enumerate(inside):
+            own, ordinary, below = rules.get(name, other)
+            is_marked = own and not (member.__class__ is str and member in ordinary)
+            if (is_marked or member.__class__ in _LOOKED_INTO) and below is not None:
+                walked.append(((*path, name), below, member, own))
     return walked
 
 
-class _Members(NamedTuple):
-    """What a schema says about members, by name or for all `items`, and which words they have.
+_Rule: TypeAlias = tuple[Sequence[str], Collection[str], Mapping[str, Any] | None]
+"""The words of a schema, the texts that need no check in spite of them, and the schema."""
 
-    `own` are the words of the schema itself. It is kept, so that no other one gets its id.
+
+class _Members(NamedTuple):
+    """What a schema says about itself, about members by name, other ones, and all `items`.
+
+    The schema itself is kept, so that no other one gets its id.
     """
 
-    node: Mapping[str, Any]
-    own: tuple[str, ...]
-    schemas: Mapping[str, Mapping[str, Any] | None]
-    marked: Mapping[str, tuple[str, ...]]
-    other: Mapping[str, Any] | None
-    items: Mapping[str, Any]
-    of_items: tuple[str, ...]
+    itself: _Rule
+    rules: Mapping[str, _Rule]
+    other: _Rule
+    items: _Rule
 
 
 _KNOWN: dict[tuple[int, frozenset[str]], _Members] = {}
@@ -602,20 +614,21 @@ def _members(node: Mapping[str, Any], words: frozenset[str]) -> _Members:
         schemas = dict(node.get("properties", {}))
         if "x-variants" in node:
             schemas[node["x-variants"]["body"]] = None
-        items = node.get("items") or other
+        is_closed = node.get("additionalProperties") is False
         known = _KNOWN[id(node), words] = _Members(
-            node,
-            tuple(filter(words.__contains__, node)),
-            schemas,
-            {
-                name: tuple(filter(words.__contains__, below or ()))
-                for name, below in schemas.items()
-            },
-            None if node.get("additionalProperties") is False else other,
-            items,
-            tuple(filter(words.__contains__, items)),
+            _rule(node, words),
+            {name: _rule(below, words) for name, below in schemas.items()},
+            ((), (), None if is_closed else other),
+            _rule(node.get("items") or other, words),
         )
     return known
+
+
+def _rule(node: Mapping[str, Any] | None, words: frozenset[str]) -> _Rule:
+    own = tuple(filter(words.__contains__, node or ()))
+    if node is None or own != ("x-open-enum",):
+        return own, (), node
+    return own, frozenset(node["x-open-enum"]).difference(node.get("x-feature-flag", ())), node
 
 
 class Body(NamedTuple):

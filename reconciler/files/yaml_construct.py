@@ -159,24 +159,22 @@ class Constructor:
         merged: dict[str, JSON] = {}
         places: dict[str, Any] = {}
         misread = False
-        while (event := self.event()).__class__ is not MappingEndEvent:
-            key = self.known.get(event.value) if event.__class__ is ScalarEvent else None
-            if key is None or (self.decorated and (event.tag or event.anchor)):
+        # Read once, since this loop takes most of the time.
+        next_event, known, decorated = self.event, self.known, self.decorated
+        ordinary, flow = self.ordinary, start.flow_style
+        while (event := next_event()).__class__ is not MappingEndEvent:
+            key = known.get(event.value) if event.__class__ is ScalarEvent else None
+            if key is None or (decorated and (event.tag or event.anchor)):
                 key = self._key(event, depth)
-            if start.flow_style and self.text[event.start_mark.index - 1] == "?":
+            if flow and self.text[event.start_mark.index - 1] == "?":
                 hint = "quote text that begins with ?"
                 self.error("ambiguous-yaml", DIFFERENT, event, hint=hint)
             if key is _MERGE:
-                self._merge(self.event(), depth, into=merged)
+                self._merge(next_event(), depth, into=merged)
                 continue
-            value_event = self.event()
+            value_event = next_event()
             text: Any = value_event.value if value_event.__class__ is ScalarEvent else None
-            if (
-                text
-                and self.ordinary
-                and value_event.implicit[0]
-                and text[0] not in NOT_ALWAYS_TEXT
-            ):
+            if text and ordinary and value_event.implicit[0] and text[0] not in NOT_ALWAYS_TEXT:
                 value: JSON = text
             else:
                 value = self._value(value_event, depth + 1, None if depth else key)

@@ -190,6 +190,11 @@ class Document:
         """Whether `${unset}` occurs in the text."""
         return UNSET in self.text
 
+    @cached_property
+    def has_at(self) -> bool:
+        """Whether a value may contain `@`, also as an escape."""
+        return "@" in self.text or "\\" in self.text
+
     def mark(self, path: Path, part: str | None = None) -> Mark:
         """Return the place of the value at a path, or of the nearest part above it.
 

@@ -334,11 +334,12 @@ def _users(matching: Matching, places: Mapping[str, Places]) -> Mapping[Parts, S
     """Return the resources that write to each place."""
     users: dict[Parts, list[Resource]] = defaultdict(list)
     for match in matching.matches.values():
-        resource = match.resource
-        if resource.state is not State.ABSENT:
-            live = match.live.body if match.live is not None else {}
-            spec = patched(match.kind, resource.spec, live)
-            for parts in _shared(places[match.kind.name].of_body(spec)):
+        resource, of_kind = match.resource, places[match.kind.name]
+        if resource.state is not State.ABSENT and match.kind.variants:
+            live, name = match.live.body if match.live is not None else {}, of_kind.name
+            # Nothing but the field with the place, since the other fields are many.
+            sides = ({name: body.get(name)} for body in (resource.spec, live))
+            for parts in _shared(of_kind.of_body(patched(match.kind, *sides))):
                 users[parts].append(resource)
     return users
 
