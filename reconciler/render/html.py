@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -44,7 +44,6 @@ def plan_as_html(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     return _written(
         "plan",
         document=document,
-        ids=_ids(document),
         counts={action.value: text for action, text in counted(plan).items()},
         severities=[severity.value for severity in SEVERITIES if severity.value in worst],
         cost=options.cost,
@@ -84,6 +83,7 @@ def _templates() -> Environment:
     )
     templates.tests["of"] = lambda block, name: block.__class__.__name__ == name
     templates.filters |= {
+        "anchor": lambda change: _SPACE.sub("_", printable(change.id)),
         "digest": lambda text: b64encode(sha256(text.encode()).digest()).decode(),
         "marked": lambda text: Markup(_CODE.sub(r"<code>\1</code>", str(_text(text)))),  # noqa: S704
         "parent": plan_document.project_of,
@@ -107,18 +107,6 @@ def _text(value: object) -> Markup:
     if isinstance(value, Markup):
         return value
     return Markup(str(escape(printable(str(value)))).replace("##", "&#35;#"))  # noqa: S704 - escaped
-
-
-def _ids(document: plan_document.Document) -> Mapping[str, str]:
-    """Return the id of every change on the page: its address, or with the action if taken."""
-    ids: dict[str, str] = {}
-    taken: set[str] = set()
-    for entry in document.entries:
-        for change in entry.changes:
-            names = (_SPACE.sub("_", printable(name)) for name in (str(change.address), change.id))
-            ids[change.id] = next((name for name in names if name not in taken), "")
-            taken.add(ids[change.id])
-    return ids
 
 
 def _worst(entry: Entry) -> str:

@@ -124,7 +124,7 @@ def changed_lines(change: Change) -> Iterator[FieldLine]:
         elif note.use.sent:
             others.setdefault(note.use, []).append(note)
     for use, notes in others.items():
-        yield _secrets_line(notes, "" if use is SecretUse.CREATE else use.meaning)
+        yield from _secrets_line(notes, "" if use is SecretUse.CREATE else use.meaning)
 
 
 def created_lines(change: Change) -> Iterator[FieldLine]:
@@ -137,7 +137,7 @@ def created_lines(change: Change) -> Iterator[FieldLine]:
     for name, variant in variants_of(change.address.kind):
         if text := variant.summary(without_secrets(value_at(change.body, (name,)))):
             yield _set(name, printable(with_names(text, change)))
-    yield from named_secrets_line(change)
+    yield from _secrets_line(change.secrets)
 
 
 def _of_new(change: Change, field: FieldChange) -> Iterator[FieldLine]:
@@ -252,29 +252,14 @@ def reach_line(change: Change) -> Iterator[FieldLine]:
         yield _set("reaches", printable(with_names(", ".join(change.reach), change)))
 
 
-def named_secrets_line(change: Change) -> Iterator[FieldLine]:
-    """Yield one line for the secrets of a new object: each with its reference, `token (env:T)`."""
+def _secrets_line(notes: Sequence[SecretNote], comment: str = "") -> Iterator[FieldLine]:
+    """Yield one line for the secrets that are sent: each with its reference, `token (env:T)`."""
     if parts := [
         f"{path_text(note.path[2:] or note.path)} ({origin_of(note.ref)})"
-        for note in change.secrets
+        for note in notes
         if note.use.sent
     ]:
-        yield _set("secrets", printable(", ".join(parts)))
-
-
-def _secrets_line(notes: Sequence[SecretNote], comment: str) -> FieldLine:
-    """Return one line for several secrets: their names and where they come from."""
-    paths = [note.path for note in notes]
-    common = 0
-    while all(len(path) > common + 1 and path[common] == paths[0][common] for path in paths):
-        common += 1
-    names: dict[str, list[str]] = {}
-    for note in notes:
-        name = printable(path_text(note.path[common:]))
-        sources = (part.source for part in note.ref.parts if not isinstance(part, str))
-        names.setdefault(printable(" and ".join(dict.fromkeys(sources))), []).append(name)
-    text = "; ".join(f"{', '.join(listed)} (from {whence})" for whence, listed in names.items())
-    return _set("secrets", text, comment)
+        yield _set("secrets", printable(", ".join(parts)), comment)
 
 
 def _secret_line(note: SecretNote) -> FieldLine:
