@@ -17,7 +17,6 @@ from tests.review.pull_requests import (
     redshift,
     s3,
     secret,
-    workflow,
 )
 
 _CONTACTS = "SELECT properties.email AS email FROM persons"
@@ -25,7 +24,6 @@ _HOURLY = "SELECT event FROM events WHERE timestamp >= {data_interval_start}"
 _OTHER_TABLE = {"dataWarehouseEventsModifiers": [{"table_name": "salaries"}]}
 _EVIL, _FORGOTTEN = "evil.example", "forgotten-bucket"
 _CARDS = "card_number_typed"
-_PAST = "2026-05-30T00:00:00Z"
 _V2026 = Dialect.V2026
 _INTERFACE = Dialect.INTERFACE
 
@@ -41,15 +39,6 @@ _ADDRESSES = (
         (_EVIL,),
         "creates",
         (None, export(postgres(host=_EVIL))),
-    ),
-    Danger(
-        "new export with new secrets and a new host",
-        (_EVIL,),
-        "creates",
-        (
-            None,
-            export(postgres(host=_EVIL, user=secret("NEW_USER"), password=secret("ADMIN_TOKEN"))),
-        ),
     ),
     Danger("host changed", (_EVIL,), "moves", (export(postgres()), export(postgres(host=_EVIL)))),
     Danger(
@@ -99,13 +88,6 @@ _ADDRESSES = (
         dialect=_V2026,
     ),
     Danger(
-        "new export with another integration",
-        ("666",),
-        "creates",
-        (None, export(aws(666))),
-        dialect=_V2026,
-    ),
-    Danger(
         "known secret sent to another known host",
         ("AWS_KEY", "db.acme.example"),
         "moves",
@@ -141,27 +123,12 @@ _PLACES = (
         (export(s3(max_file_size_mb=5)), export(s3(bucket_name="evil-bucket", max_file_size_mb=6))),
     ),
     Danger(
-        "new export to a new warehouse",
-        ("evil-dwh",),
-        "creates",
-        (None, export(bigquery("evil-dwh"))),
-    ),
-    Danger(
         "paused export of a forgotten bucket unpaused",
         (_FORGOTTEN,),
         "unpaused",
         (
             export(s3(bucket_name=_FORGOTTEN), paused=True),
             export(s3(bucket_name=_FORGOTTEN), paused=False),
-        ),
-    ),
-    Danger(
-        "ended export of a forgotten bucket begins again",
-        (_FORGOTTEN,),
-        "moves",
-        (
-            export(s3(bucket_name=_FORGOTTEN), end_at=_PAST),
-            export(s3(bucket_name=_FORGOTTEN), end_at=None),
         ),
     ),
 )
@@ -171,13 +138,6 @@ _DATA = (
         ("sink", "query"),
         "creates",
         (None, export(s3(), sql_query=_CONTACTS)),
-        dialect=_INTERFACE,
-    ),
-    Danger(
-        "query added",
-        ("sink", "query"),
-        "moves",
-        (export(s3()), export(s3(), sql_query=_CONTACTS)),
         dialect=_INTERFACE,
     ),
     Danger(
@@ -200,12 +160,6 @@ _DATA = (
         (export(s3()), export(s3(), model="persons")),
     ),
     Danger(
-        "unpaused export of persons",
-        ("sink", "persons"),
-        "unpaused",
-        (export(s3(), model="persons", paused=True), export(s3(), model="persons", paused=False)),
-    ),
-    Danger(
         "excluded event exported again",
         (_CARDS,),
         "moves",
@@ -219,12 +173,6 @@ _DATA = (
         (_CARDS,),
         "equal updates",
         (export(s3()), export(s3(exclude_events=[_CARDS]))),
-    ),
-    Danger(
-        "event included",
-        (_CARDS,),
-        "moves",
-        (export(s3(include_events=["order"])), export(s3(include_events=["order", _CARDS]))),
     ),
 )
 _FORM = (
@@ -287,16 +235,6 @@ _PROJECTS = (
         (
             {"name": "Sink", "session_recording_opt_in": False},
             {"name": "Sink", "session_recording_opt_in": True},
-        ),
-        PROJECT,
-    ),
-    Danger(
-        "autocapture turned on",
-        ("sink", "captured"),
-        "projects",
-        (
-            {"name": "Sink", "autocapture_opt_out": True},
-            {"name": "Sink", "autocapture_opt_out": False},
         ),
         PROJECT,
     ),
@@ -380,12 +318,6 @@ _CARELESS = (
         ),
     ),
     Danger(
-        "role of copies changed",
-        ("evil-role",),
-        "moves",
-        (export(redshift()), export(redshift(authorization="evil-role"))),
-    ),
-    Danger(
         "new container of Azure behind a known integration",
         ("evil-container",),
         "creates",
@@ -420,17 +352,6 @@ _CARELESS = (
         live=export(postgres()),
     ),
     Danger(
-        "live query replaced that was ignored",
-        ("sink", "query over persons"),
-        "moves",
-        (
-            export(s3(), sql_query=_CONTACTS, lifecycle={"ignore_changes": ["sql_query"]}),
-            export(s3(), sql_query=_CONTACTS),
-        ),
-        dialect=_INTERFACE,
-        live=export(s3(), sql_query="SELECT event FROM events"),
-    ),
-    Danger(
         "absent resource with another host becomes present",
         (_EVIL, "secrets env:PG_PASSWORD"),
         "creates",
@@ -441,13 +362,6 @@ _CARELESS = (
         ("ADMIN_TOKEN",),
         "creates",
         (None, export({"type": "HTTP", "config": {"url": URL, "token": secret("ADMIN_TOKEN")}})),
-    ),
-    Danger(
-        "events sent to another function of the service",
-        ("Workflows evil",),
-        "moves",
-        (export(workflow("acme")), export(workflow("evil"))),
-        dialect=_V2026,
     ),
     Danger(
         "query over persons with many columns for a partner",
@@ -501,17 +415,7 @@ _CARELESS = (
 )
 """Pull requests that were written after the code was done."""
 _LONG_HOST = f"db.acme.example.{'a' * 60}.{'b' * 60}.{'c' * 60}.evil.example"
-_SNOWFLAKE = {"database": "dwh", "warehouse": "wh", "schema": "s", "table_name": "sink"}
 _ATTACKS = (
-    Danger(
-        "key of the bucket's encryption changed",
-        ("attacker-key",),
-        "updates",
-        (
-            export(s3(encryption="aws:kms", kms_key_id="acme-key")),
-            export(s3(encryption="aws:kms", kms_key_id="attacker-key")),
-        ),
-    ),
     Danger(
         "known host as the user of another",
         (_EVIL,),
@@ -523,27 +427,6 @@ _ATTACKS = (
         (_EVIL,),
         "moves",
         (export(postgres()), export(postgres(host=_LONG_HOST))),
-    ),
-    Danger(
-        "persons behind a comma",
-        ("sink", "persons"),
-        "moves",
-        (export(s3()), export(s3(), sql_query="SELECT email FROM events, persons")),
-        dialect=_INTERFACE,
-    ),
-    Danger(
-        "persons in quotes",
-        ("sink", "persons"),
-        "creates",
-        (None, export(s3(), sql_query="SELECT email FROM/**/`persons`")),
-        dialect=_INTERFACE,
-    ),
-    Danger(
-        "properties of persons of events",
-        ("person.properties",),
-        "moves",
-        (export(s3()), export(s3(), sql_query="SELECT person.properties.email FROM events")),
-        dialect=_INTERFACE,
     ),
     Danger(
         "persons after many columns of events",
@@ -562,25 +445,6 @@ _ATTACKS = (
         ),
     ),
     Danger(
-        "account of Snowflake changed",
-        ("evil-account",),
-        "moves",
-        (
-            export({"type": "Snowflake", "config": {**_SNOWFLAKE, "account": "acme"}}),
-            export({"type": "Snowflake", "config": {**_SNOWFLAKE, "account": "evil-account"}}),
-        ),
-    ),
-    Danger(
-        "any site may record sessions",
-        ("sink", "any site"),
-        "projects",
-        (
-            {"name": "Sink", "recording_domains": ["https://acme.example"]},
-            {"name": "Sink", "recording_domains": []},
-        ),
-        PROJECT,
-    ),
-    Danger(
         "file of secrets allowed",
         ("secret_files", "/run/other"),
         "updates",
@@ -595,29 +459,6 @@ _ATTACKS = (
         workspace=({}, {"policy": {"prune": True, "max_deletes": 99}}),
     ),
     Danger(
-        "sites may run site apps",
-        ("sink", "site apps"),
-        "projects",
-        ({"name": "Sink", "inject_web_apps": False}, {"name": "Sink", "inject_web_apps": True}),
-        PROJECT,
-    ),
-    Danger(
-        "bodies of requests recorded",
-        ("sink", "captured"),
-        "projects",
-        (
-            {
-                "name": "Sink",
-                "session_recording_network_payload_capture_config": {"recordBody": False},
-            },
-            {
-                "name": "Sink",
-                "session_recording_network_payload_capture_config": {"recordBody": True},
-            },
-        ),
-        PROJECT,
-    ),
-    Danger(
         "only identified persons in an export of everything",
         ("sink", "model persons"),
         "moves",
@@ -625,13 +466,6 @@ _ATTACKS = (
             export(s3(include_events=["order"])),
             export(s3(include_events=["order"]), model="persons"),
         ),
-    ),
-    Danger(
-        "comment of a query has the interval",
-        ("sink", "query"),
-        "creates",
-        (None, export(aws(), model="hogql", hogql_query=f"{_CONTACTS} -- {{data_interval_start}}")),
-        dialect=_V2026,
     ),
 )
 """Pull requests of a second attack, which were written before a look at the code."""

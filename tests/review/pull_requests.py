@@ -101,11 +101,6 @@ def http(url: str) -> Body:
     return {"type": "HTTP", "config": {"url": url, "token": secret("HTTP_TOKEN")}}
 
 
-def workflow(function: str) -> Body:
-    """Return a function of the service."""
-    return {"type": "Workflows", "config": {"hog_function_id": function}}
-
-
 def azure(container: str) -> Body:
     """Return a container of the known account."""
     return {"type": "AzureBlob", "config": {"container_name": container}, "integration": 3}
