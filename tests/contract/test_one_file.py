@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.contract.hog_functions import SCHEMA
 from tests.support.cli import environment
-from tests.support.hog_functions import SCHEMA
 from tests.support.limits import TIMEOUT
 
 WORKSPACE = """\

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.contract.hog_functions import SCHEMA, Service, serving
 from tests.support.cli import environment, write
 from tests.support.git import Git
-from tests.support.hog_functions import SCHEMA, Service, serving
 from tests.support.limits import TIMEOUT
 
 WORKSPACE = """\

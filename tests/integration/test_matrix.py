@@ -19,10 +19,10 @@ import pytest
 
 from reconciler.commands.program import cli
 from reconciler.errors import ExitCode
+from tests.integration.workspaces import HIDDEN, KEY, KINDS
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
-from tests.support.workspaces import HIDDEN, KEY, KINDS
 
 COMMANDS = cli.list_commands(click.Context(cli))
 TABLE = """\

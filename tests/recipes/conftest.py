@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.support import command_server
+from tests.recipes import command_server
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +21,7 @@ def program() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "socket"))
         server = subprocess.Popen(
-            [sys.executable, "-P", ROOT / "tests/support/command_server.py", path],
+            [sys.executable, "-P", ROOT / "tests/recipes/command_server.py", path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={},

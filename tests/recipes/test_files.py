@@ -13,9 +13,9 @@ import yaml
 
 from reconciler.commands.init import RECIPES
 from tests.conftest import ROOT
+from tests.recipes.scripts import FILES, FOLDER, commands, documents, parses, recipe, scripts
 from tests.support.cli import write
 from tests.support.limits import TIMEOUT
-from tests.support.recipes import FILES, FOLDER, commands, documents, parses, recipe, scripts
 
 WORKFLOWS = sorted((FOLDER / "github").glob("*.yml"))
 

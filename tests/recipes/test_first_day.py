@@ -17,12 +17,12 @@ import pytest
 import yaml
 
 from tests.conftest import StartService
-from tests.support.azure import Azure
+from tests.recipes.azure import Azure
+from tests.recipes.github import Forge, JobResult, source_repository
+from tests.recipes.gitlab import GitLab
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
-from tests.support.gitlab import GitLab
-from tests.support.workflows import Forge, JobResult, source_repository
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed"

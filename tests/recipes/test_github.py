@@ -14,11 +14,11 @@ import pytest
 import yaml
 
 from tests.conftest import StartService
+from tests.recipes.gh import BOT
+from tests.recipes.github import Forge, JobResult, write_program
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
-from tests.support.gh import BOT
 from tests.support.git import Git
-from tests.support.workflows import Forge, JobResult, write_program
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed"

@@ -14,13 +14,13 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
+from tests.recipes.github import outputs_in, write_program
+from tests.recipes.gitlab import GitLab
+from tests.recipes.scripts import FOLDER, documents
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
-from tests.support.gitlab import GitLab
 from tests.support.limits import TIMEOUT
-from tests.support.recipes import FOLDER, documents
-from tests.support.workflows import outputs_in, write_program
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 WORKSPACE = {

@@ -11,9 +11,9 @@ import yaml
 from reconciler.commands.init import RECIPES, InitOptions, write_recipe
 from reconciler.errors import BadUsage
 from reconciler.version import REPOSITORY
+from tests.recipes.scripts import documents
 from tests.support.cli import reconciler, write
 from tests.support.git import Git
-from tests.support.recipes import documents
 
 
 def test_workflows_name_the_workspace_and_the_environment(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from tests.recipes.scripts import FOLDER, documents, parses
 from tests.support.limits import TIMEOUT
-from tests.support.recipes import FOLDER, documents, parses
 
 RECIPE = FOLDER / "kubernetes"
 SCHEMAS = Path(__file__).parent / "kubernetes_schemas"

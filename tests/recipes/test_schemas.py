@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.support.gitlab import filled
+from tests.recipes.gitlab import filled
+from tests.recipes.scripts import FOLDER, documents
 from tests.support.limits import TIMEOUT
-from tests.support.recipes import FOLDER, documents
 
 
 def texts(value: Any) -> Any:

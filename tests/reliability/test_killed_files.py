@@ -57,7 +57,7 @@ def texts(folder: Path) -> dict[str, str]:
 
 def killed(folder: Path, words: Sequence[str], point: int, environ: dict[str, str]) -> int:
     """Run a command that is killed at a file operation; return its exit code."""
-    process = [sys.executable, "-m", "tests.support.killed", str(folder), str(point)]
+    process = [sys.executable, "-m", "tests.reliability.killed", str(folder), str(point)]
     return subprocess.run(
         [*process, *words, "-C", str(folder)],
         env={**os.environ, **environ},

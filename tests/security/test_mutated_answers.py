@@ -23,7 +23,7 @@ MOST_MEGABYTES = 256
 MEASURED = """\
 import sys
 from reconciler.commands import main
-from tests.support.memory import peak_megabytes
+from tests.security.memory import peak_megabytes
 try:
     main()
 finally:

@@ -12,9 +12,9 @@ import pytest
 from reconciler.errors import ExitCode
 from tests.conftest import LONG, StartService
 from tests.security.mutating import Dice
+from tests.security.odd import ODD, OddService, Place, odd_service
 from tests.support.cli import Ran, reconciler, write
 from tests.support.git import Git
-from tests.support.odd import ODD, OddService, Place, odd_service
 
 ANSWERS, FILES = (2_000, 1_000) if LONG else (40, 60)
 ORGANIZATION = "4dc8564d-bd82-1065-2f40-97f7c50f67cf"

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import ROOT
+from tests.recipes.scripts import documents
 from tests.support.git import Git
 from tests.support.limits import TIMEOUT
-from tests.support.recipes import documents
 
 _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 _OUTPUT = re.compile(
@@ -106,7 +106,7 @@ class Forge:
         self.save(
             {"artifacts": str(self.folder / "artifacts"), "comments": [], "issue": [], "pr": []}
         )
-        write_program(self.folder / "bin/gh", _SCRIPT.format(ROOT / "tests/support/gh.py"))
+        write_program(self.folder / "bin/gh", _SCRIPT.format(ROOT / "tests/recipes/gh.py"))
         write_program(self.folder / "bin/python3", installer(self.folder / "reconciler"))
         write_program(self.folder / "reconciler", self.program)
 

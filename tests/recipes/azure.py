@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
+from tests.recipes.github import JobResult, installer, write_program
 from tests.support.git import Git
 from tests.support.limits import TIMEOUT
-from tests.support.workflows import JobResult, installer, write_program
 
 _MACRO = re.compile(r"\$\(([\w.]+)\)")
 _OUTPUT = re.compile(r"^##vso\[task.setvariable variable=(\w+);isOutput=true\](.*)$", re.MULTILINE)

@@ -18,9 +18,9 @@ from typing import Any
 
 import yaml
 
+from tests.recipes.github import JobResult, write_program
 from tests.support.git import Git
 from tests.support.limits import TIMEOUT
-from tests.support.workflows import JobResult, write_program
 
 _INPUT = re.compile(r"\$\[\[ inputs\.(\w+) \]\]")
 _VARIABLE = re.compile(r"\$(\w+)")

@@ -1,7 +1,7 @@
 """Run a command and kill it just before one of its file operations.
 
-`python -m tests.support.killed FOLDER NUMBER ARGUMENTS...` ends with 137 at the operation of this
-number, from 1, that writes in the folder, and else with the exit code of the command.
+`python -m tests.reliability.killed FOLDER NUMBER ARGUMENTS...` ends with 137 at the operation of
+this number, from 1, that writes in the folder, and else with the exit code of the command.
 """
 
 from __future__ import annotations
