@@ -246,7 +246,7 @@ def _intended(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
         gap if gap.state is pending else replace(gap, state=GapState.INTENDED, error=None)
         for gap in gaps
     )
-    return tuple(_joined(changed))
+    return tuple(joined(changed))
 
 
 def rows_of_a_run(runs: tuple[Run, ...]) -> int | None:
@@ -268,7 +268,7 @@ def gaps_of(
     """
     judge = _Judge(schedule, runs, backfills or ())
     intervals = due_intervals(schedule, window, now)
-    return tuple(_joined(gap for interval in intervals if (gap := judge.gap(interval))))
+    return tuple(joined(gap for interval in intervals if (gap := judge.gap(interval))))
 
 
 def due_intervals(schedule: Schedule, window: Interval, now: datetime) -> Iterator[Interval]:
@@ -398,17 +398,17 @@ def _without(interval: Interval, covered: Sequence[Interval]) -> list[Interval]:
     return parts
 
 
-def _joined(gaps: Iterable[Gap]) -> list[Gap]:
+def joined(gaps: Iterable[Gap]) -> list[Gap]:
     """Return gaps of which neighbours of one state are one. The error is the newest."""
-    joined: list[Gap] = []
+    result: list[Gap] = []
     for gap in gaps:
-        last = joined[-1] if joined else None
+        last = result[-1] if result else None
         if last is not None and (last.state, last.end) == (gap.state, gap.start):
             count, partly = last.intervals + gap.intervals, last.partly + gap.partly
-            joined[-1] = replace(gap, start=last.start, intervals=count, partly=partly)
+            result[-1] = replace(gap, start=last.start, intervals=count, partly=partly)
         else:
-            joined.append(gap)
-    return joined
+            result.append(gap)
+    return result
 
 
 def gaps_document(report: GapReport, options: RenderOptions) -> Document:

@@ -9,7 +9,14 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.gaps import Gap, GapState, gaps_of_object, rows_of_a_run, schedule_of
+from reconciler.commands.gaps import (
+    Gap,
+    GapState,
+    gaps_of_object,
+    joined,
+    rows_of_a_run,
+    schedule_of,
+)
 from reconciler.commands.targets import Target, Targets
 from reconciler.errors import BadUsage
 from reconciler.kinds import behaviour_of
@@ -164,16 +171,8 @@ def aligned_range(
 
 def of_gaps(gaps: Iterable[Gap]) -> list[PlannedBackfill]:
     """Return backfills that close the gaps that a backfill can close, neighbours joined."""
-    planned: list[PlannedBackfill] = []
-    for gap in gaps:
-        if not gap.state.repairable:
-            continue
-        start, runs, partly = gap.start, gap.intervals, gap.partly
-        if planned and planned[-1].end == gap.start:
-            last = planned.pop()
-            start, runs, partly = last.start, last.runs + runs, last.partly + partly
-        planned.append(PlannedBackfill(start, gap.end, runs, partly))
-    return planned
+    closed = joined(replace(gap, state=GapState.MISSING) for gap in gaps if gap.state.repairable)
+    return [PlannedBackfill(gap.start, gap.end, gap.intervals, gap.partly) for gap in closed]
 
 
 def approval_of_backfills(plan: BackfillPlan) -> Approval:
