@@ -80,7 +80,9 @@ def test_statuses_that_do_not_count(api: Api, status: str) -> None:
     assert api.get(export)["paused"] is False
 
 
-@fact("14", "an automatic pause is in the log and the activity, but in no field", "2026")
+@fact(
+    "14", "an automatic pause is in the log and the activity, and cancels running backfills", "2026"
+)
 def test_traces_of_an_automatic_pause(api: Api) -> None:
     outcomes(api, FAILS)
     export = api.create()
@@ -97,10 +99,6 @@ def test_traces_of_an_automatic_pause(api: Api) -> None:
     change = entry["detail"]["changes"][0]
     assert (change["field"], change["before"], change["after"]) == ("enabled", False, True)
     assert entry["created_at"] == api.get(export)["last_paused_at"]
-
-
-@fact("14", "failures of backfill runs count; the pause cancels running backfills", "2026")
-def test_backfills_of_an_automatic_pause(api: Api) -> None:
     outcomes(api, FAILS)
     export = api.create()
     backfill(api, export, "2026-10-01T00:00:00Z", "2026-10-02T00:00:00Z").raise_for_status()

@@ -77,13 +77,6 @@ def test_fidelity_2026_filters_with_data_interval_start(api: Api) -> None:
     assert post(api, {"filters": [{"type": "event", "key": "a"}]}).status_code == 201
 
 
-@fact("1.3", "Workflows needs the flag backfill-workflows-destination", "2026")
-def test_fidelity_2026_workflows_flag(api: Api) -> None:
-    answer = post(api, destination("Workflows", None, hog_function_id="x"))
-    detail = refused(answer, 403, "permission_denied")
-    assert detail == "Backfilling Workflows is not enabled for this team."
-
-
 @pytest.mark.parametrize("key", ["interval", "team_id", "integration_id"])
 @fact("1.4", "a config with a key that the server sets itself crashes it", *REAL)
 def test_fidelity_2026_config_with_interval(api: Api, key: str) -> None:
@@ -161,13 +154,6 @@ def test_fidelity_2026_week_one_offset(
     export = api.create(interval="week", offset_day=2, offset_hour=3)
     changed = api.patch(export, interval="week", **sent).json()
     assert (changed["offset_day"], changed["offset_hour"]) == kept
-
-
-@fact("1.3", "the type S3 is no choice any more", "2026", rules=(15,))
-def test_fidelity_2026_type_s3(api: Api) -> None:
-    answer = post(api, destination("S3", None, **S3))
-    detail = refused(answer, 400, "invalid_choice", "destination__type")
-    assert detail == '"S3" is not a valid choice.'
 
 
 @fact("1.3", "FileDownload is a type like others", "2026")

@@ -23,28 +23,24 @@ def ids(api: Api, query: str = "", key: str = "phx_all") -> list[int]:
     return [item["id"] for item in answer.json()["results"]]
 
 
-@fact("20", "integrations of a project are listed oldest first, filtered by kind", "2026")
+@fact(
+    "20",
+    "integrations are listed oldest first, filtered by kind, with a scope; early keys saw github",
+    "2026",
+)
 def test_the_list_of_integrations(api: Api) -> None:
     assert ids(api) == [3, 4, 5, 7, 10, 11, 12, 13, 14, 15]
     assert ids(api, "?kind=aws-s3") == [7, 15]
     assert ids(api, "?kind=aws-s3&limit=1&offset=1") == [15]
+    answer = api.call("GET", PATH, key="phx_read")
+    detail = refused(answer, 403, "permission_denied")
+    assert detail == "API key missing required scope 'integration:read'"
+    assert ids(api, key="phx_early") == []
 
 
 @fact("20", "older servers have no integrations for keys", "interface", "2025")
 def test_no_integrations_on_older_servers(api: Api) -> None:
     assert api.call("GET", PATH).status_code == 404
-
-
-@fact("20", "an integration needs a scope of its own", "2026")
-def test_the_scope_of_integrations(api: Api) -> None:
-    answer = api.call("GET", PATH, key="phx_read")
-    detail = refused(answer, 403, "permission_denied")
-    assert detail == "API key missing required scope 'integration:read'"
-
-
-@fact("20", "before May 2026 keys saw integrations of the kind github only", "2026")
-def test_what_keys_saw_early_in_2026(api: Api) -> None:
-    assert ids(api, key="phx_early") == []
 
 
 @fact("20", "answers have known keys of the config, never its secrets", "2026")

@@ -155,7 +155,8 @@ def test_run_logs(api: Api) -> None:
         assert answer.status_code == 500
         return
     if api.dialect == "2025":
-        refused(answer, 403, "permission_denied")
+        detail = refused(answer, 403, "permission_denied")
+        assert detail == "This action does not support personal API key access"
         return
     lines = answer.json()["results"]
     assert lines

@@ -21,7 +21,11 @@ def change(api: Api, project: dict, **fields: object):
     return api.call("PATCH", f"{projects(api)}{project['id']}/", fields)
 
 
-@fact("4.1", "no field is required; names are trimmed, not blank, of at most 200 characters")
+@fact(
+    "4.1",
+    "names are not required, trimmed, not blank, short, and unique in the newest servers: 409",
+    rules=(38, 42),
+)
 def test_project_names(api: Api) -> None:
     first = api.call("POST", projects(api), {}).json()["name"]
     second = api.call("POST", projects(api), {}).json()["name"]
@@ -30,14 +34,6 @@ def test_project_names(api: Api) -> None:
     assert make(api, name=" Shop ")["name"] == "Shop"
     refused(api.call("POST", projects(api), {"name": " "}), 400, "blank", "name")
     refused(api.call("POST", projects(api), {"name": "x" * 201}), 400, "max_length", "name")
-
-
-@fact(
-    "4.1",
-    "names are unique in the newest servers, without case and whitespace: 409",
-    rules=(38, 42),
-)
-def test_project_names_that_are_taken(api: Api) -> None:
     answer = api.call("POST", projects(api), {"name": " wEB "})
     if api.dialect == "2026":
         refused(answer, 409, "conflict")
@@ -59,14 +55,6 @@ def test_values_that_a_create_overwrites(api: Api) -> None:
     assert (
         change(api, project, test_account_filters=wanted).json()["test_account_filters"] == wanted
     )
-
-
-@fact("4.1", "a create refuses primary_dashboard", rules=(29,))
-def test_dashboards_at_creation(api: Api) -> None:
-    """Refused whenever the key is present."""
-    for sent in (1, None):
-        answer = api.call("POST", projects(api), {"name": "x", "primary_dashboard": sent})
-        invalid(answer, "primary_dashboard")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +147,7 @@ def test_wrong_newer_settings(api: Api, field: str, sent: object) -> None:
         assert answer.status_code == 200
 
 
-@fact("4.2", "primary_dashboard must be a dashboard of the project")
+@fact("4.2", "primary_dashboard is a dashboard of the project; a create refuses it", rules=(29,))
 def test_dashboards_of_projects(api: Api) -> None:
     assert change(api, {"id": 1}, primary_dashboard=7).json()["primary_dashboard"] == 7
     cleared = change(api, {"id": 1}, primary_dashboard=None)
@@ -168,9 +156,11 @@ def test_dashboards_of_projects(api: Api) -> None:
     project = make(api)
     made = project["primary_dashboard"]
     assert (made is not None) is (api.dialect != "interface")
-    if made is None:
-        return
-    assert change(api, project, primary_dashboard=made).json()["primary_dashboard"] == made
+    if made is not None:
+        assert change(api, project, primary_dashboard=made).json()["primary_dashboard"] == made
+    for sent in (1, None):
+        answer = api.call("POST", projects(api), {"name": "x", "primary_dashboard": sent})
+        invalid(answer, "primary_dashboard")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +180,11 @@ def test_normalised_settings(api: Api, field: str, sent: object, kept: object) -
     assert change(api, make(api), **{field: sent}).json()[field] == kept
 
 
-@fact("4.2", "merged settings keep the keys that were not sent; null is a value", rules=(30,))
+@fact(
+    "4.2",
+    "merged settings keep the keys that were not sent, replaced ones lose them; null is a value",
+    rules=(30, 31),
+)
 def test_merged_settings(api: Api) -> None:
     """I17."""
     project = make(
@@ -212,11 +206,7 @@ def test_merged_settings(api: Api) -> None:
     assert within.json()["session_replay_config"]["ai_config"] == {"x": None, "y": [1]}
     gone = change(api, project, session_replay_config={"ai_config": None})
     assert gone.json()["session_replay_config"] == {"ai_config": None, "record_canvas": True}
-
-
-@fact("4.2", "replaced settings lose the keys that were not sent", rules=(31,))
-def test_replaced_settings(api: Api) -> None:
-    project = make(api, correlation_config={"a": 1})
+    project = make(api, name="Other", correlation_config={"a": 1})
     assert change(api, project, correlation_config={"b": 2}).json()["correlation_config"] == {
         "b": 2
     }
@@ -252,11 +242,19 @@ def test_members(api: Api) -> None:
     refused(api.call("POST", projects(api), {}, key="phx_member"), 403, "permission_denied")
 
 
-@fact("4.2", "read-only values are ignored", rules=(6,))
+@fact(
+    "4.2",
+    "read-only values are ignored; the newest servers store the id of a flag as a number",
+    rules=(6,),
+)
 def test_read_only_values(api: Api) -> None:
     project = make(api)
     changed = change(api, project, api_token="mine", id=99).json()
     assert (changed["api_token"], changed["id"]) == (project["api_token"], project["id"])
+    sent = {"id": "123", "key": "a"}
+    flag = change(api, project, session_recording_linked_flag=sent).json()
+    wanted = 123 if api.dialect == "2026" else "123"
+    assert flag["session_recording_linked_flag"] == {**sent, "id": wanted}
 
 
 @fact("4.3", "the list shows a few fields and can be searched")
@@ -328,15 +326,11 @@ def test_tokens_of_conversations(api: Api) -> None:
     assert off["conversations_settings"] == {"a": 1, "b": 2, "widget_public_token": None}
 
 
-@fact("4.3", "effective_membership_level is that of the key's user: 1 member, 8 admin, 15 owner")
+@fact("4.3", "a project is read and written without its organization; the level is that of the key")
 def test_membership_levels(api: Api) -> None:
     for key, level in (("phx_all", 15), ("phx_admin", 8), ("phx_member", 1)):
         project = api.call("GET", "/api/projects/1/", key=key).json()
         assert project["effective_membership_level"] == level
-
-
-@fact("4.3", "settings can be read and written without the organization in the path")
-def test_settings_by_project(api: Api) -> None:
     for base in ("/api/projects/1/", "/api/environments/1/"):
         assert api.call("GET", base).json()["name"] == "Web"
     assert api.call("PATCH", "/api/environments/1/", {"surveys_opt_in": True}).status_code == 200
@@ -362,14 +356,6 @@ def test_retention_of_logs(api: Api) -> None:
     assert change(api, project, logs_settings={"retention_days": 30}).status_code == 200
     api.emulator.advance(hours=25)
     assert change(api, project, logs_settings={"retention_days": 14}).status_code == 200
-
-
-@fact("4.2", "the newest servers store the id of a flag as a number")
-def test_ids_of_flags(api: Api) -> None:
-    sent = {"id": "123", "key": "a"}
-    flag = change(api, make(api), session_recording_linked_flag=sent).json()
-    wanted = 123 if api.dialect == "2026" else "123"
-    assert flag["session_recording_linked_flag"] == {**sent, "id": wanted}
 
 
 @pytest.mark.parametrize(
