@@ -43,8 +43,7 @@ REFERENCES = {
     "exec": "${secret:exec:cat password.txt}",
 }
 EXPORT = """\
-projects:
-  web: {name: Web}
+projects: {web: {name: Web}}
 batch_exports:
   lake:
     project: web
@@ -52,14 +51,8 @@ batch_exports:
     interval: hour
     destination:
       type: Postgres
-      config:
-        host: acme.example
-        port: 5432
-        database: d
-        schema: public
-        table_name: acme_2026
-        user: ${secret:env:RECONCILER_SECRET_USER}
-        password: %s
+      config: {host: acme.example, port: 5432, database: d, schema: public, table_name: acme_2026,
+               user: "${secret:env:RECONCILER_SECRET_USER}", password: "%s"}
 """
 _WIDTH = re.compile(r"\s+")
 
@@ -91,13 +84,9 @@ class Hunt:
     def prepare(self) -> None:
         """Write the workspace, create its objects, and paste the canary into live fields."""
         policy = "policy: {allow_exec_secrets: true}\n" if self.source == "exec" else ""
-        write(
-            self.folder / "w",
-            {
-                "reconciler.yaml": f"version: 1\n{policy}",
-                "exports.yaml": EXPORT % REFERENCES[self.source],
-            },
-        )
+        exports = EXPORT % REFERENCES[self.source]
+        files = {"reconciler.yaml": f"version: 1\n{policy}", "exports.yaml": exports}
+        write(self.folder / "w", files)
         if self.source != "env":
             (self.folder / "w/password.txt").write_text(self.secret, encoding="utf-8")
         assert self.run("apply", "--auto-approve", "--no-inventory").code == 0
@@ -107,54 +96,37 @@ class Hunt:
 
     def paste(self) -> None:
         """Put the canary into live fields and names."""
+        lake = self.emulator.exports()["Lake"]
+        path = f"/api/projects/{lake['team_id']}/batch_exports/"
         for number, form in enumerate([str, quote, json.dumps, html.escape, _base64]):
-            self.emulator.call(
-                "POST",
-                f"/api/projects/{self.lake['team_id']}/batch_exports/",
-                {
-                    "name": f"Stray {number} {form(self.secret) if number % 2 else ''}",
-                    "interval": "hour",
-                    "destination": {"type": "S3", "config": _store(form(self.secret))},
-                },
-            ).raise_for_status()
-        self.patch({"table_name": f"x {self.secret} y"})
+            name = f"Stray {number} {form(self.secret) if number % 2 else ''}"
+            keys = {"aws_access_key_id": "i", "aws_secret_access_key": "s"}
+            config = {"bucket_name": "b", "region": "r", "prefix": form(self.secret), **keys}
+            self.call("POST", path, "S3", config, name=name, interval="hour")
+        self.call("PATCH", f"{path}{lake['id']}/", "Postgres", {"table_name": f"x {self.secret} y"})
 
-    @property
-    def lake(self) -> dict[str, object]:
-        """The export of the workspace."""
-        return self.emulator.exports()["Lake"]
-
-    def patch(self, config: dict[str, object]) -> None:
-        """Change the live destination."""
-        path = f"/api/projects/{self.lake['team_id']}/batch_exports/{self.lake['id']}/"
-        body = {"destination": {"type": "Postgres", "config": config}}
-        self.emulator.call("PATCH", path, body).raise_for_status()
+    def call(self, method: str, path: str, type_: str, config: dict[str, str], **more: str) -> None:
+        """Create or change a live export."""
+        body = {**more, "destination": {"type": type_, "config": config}}
+        self.emulator.call(method, path, body).raise_for_status()
 
     def run(self, *arguments: str, in_workspace: bool = True) -> Ran:
         """Run a command, and keep its output."""
-        ran = reconciler(
-            *arguments,
-            *(("-C", self.folder / "w") if in_workspace else ()),
-            environ={
-                **self.emulator.environ(),
-                "RECONCILER_SECRET_USER": "canary-user-4711",
-                "RECONCILER_SECRET_PASSWORD": self.secret if self.source == "env" else "",
-                "RECONCILER_ALLOW_EXEC": "1",
-            },
-        )
+        where = ("-C", self.folder / "w") if in_workspace else ()
+        secrets = {
+            "RECONCILER_SECRET_USER": "canary-user-4711",
+            "RECONCILER_SECRET_PASSWORD": self.secret if self.source == "env" else "",
+            "RECONCILER_ALLOW_EXEC": "1",
+        }
+        ran = reconciler(*arguments, *where, environ={**self.emulator.environ(), **secrets})
         assert ran.code != 64, ran.err
         self.outputs += [(f"{arguments} out", ran.out), (f"{arguments} err", ran.err)]
         return ran
 
     def fail(self, method: str, detail: str = "Bad value.", *, echo: bool = True) -> None:
         """Let the service refuse writes, and repeat what it received."""
-        rule = {
-            "match": {"method": method, "path": "*/batch_exports/*"},
-            "fault": "error",
-            "status": 400,
-            "detail": detail,
-            "echo": echo,
-        }
+        match = {"method": method, "path": "*/batch_exports/*"}
+        rule = {"match": match, "fault": "error", "status": 400, "detail": detail, "echo": echo}
         self.emulator.admin("PUT", "faults", [rule])
 
     def finds(self) -> list[str]:
@@ -179,29 +151,16 @@ def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def _store(prefix: str) -> dict[str, str]:
-    return {
-        "bucket_name": "b",
-        "region": "r",
-        "prefix": prefix,
-        "aws_access_key_id": "i",
-        "aws_secret_access_key": "s",
-    }
-
-
 def _hunt(hunt: Hunt) -> None:
     """Run the commands that show live state, then those that fail with an echo."""
-    formats = ("text", "json", "markdown") if LONG else ("json", "markdown")
-    for output_format in formats:
+    for output_format in ("text", "json", "markdown") if LONG else ("json", "markdown"):
         hunt.run("plan", "--no-inventory", "--show-unmanaged", "--format", output_format)
     hunt.run("plan", "--no-inventory", "--out", str(hunt.folder / "plan.json"))
     hunt.run("import", "--dry-run")
     hunt.run("show", "lake")
     if LONG:
-        hunt.run("import", "--dry-run", "--format", "json")
         hunt.run("import", "--into", "imported")
         shutil.rmtree(hunt.folder / "w/imported", ignore_errors=True)
-        hunt.run("show", "lake", "--format", "json")
         for output_format in ("text", "json", "sarif", "github"):
             hunt.run("validate", "--format", output_format)
     hunt.fail("PATCH")

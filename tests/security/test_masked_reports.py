@@ -27,12 +27,7 @@ REPORTS = {
     "compared": ("compare", "one", "two", "--verbose"),
     "resolved": ("show", "lake"),
 }
-WORKSPACE = """\
-version: 1
-environments: {one: {}, two: {}}
-default: one
-vars: {plain: SECRET}
-"""
+WORKSPACE = "version: 1\nenvironments: {one: {}, two: {}}\ndefault: one\nvars: {plain: SECRET}\n"
 RESOURCES = """\
 batch_exports:
   lake:
