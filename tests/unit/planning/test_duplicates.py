@@ -1,4 +1,4 @@
-"""A create that would double what runs is refused (findings plan I1 to I3, I5, I6)."""
+"""What would double an object is refused; what looks like it, or writes beside it, is noted."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ from msgspec.structs import replace
 
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
-from reconciler.model.plan import Plan, Refusal
+from reconciler.model.plan import Note, Plan, Refusal
 from reconciler.model.resource import Lifecycle, Resource, State
 from reconciler.model.settings import PlanOptions, Policy, Selection
-from reconciler.model.values import Address
+from reconciler.model.values import Address, SecretRef
+from reconciler.planning.make import make_plan
+from reconciler.planning.select import select
 from tests.support.worlds import (
+    KINDS,
     desired_of,
     export,
     inventory_of,
     live_export,
     live_of,
     live_project,
+    plan_context,
     planned,
     project,
     s3,
+    with_secrets,
 )
 
 WEB = project()
@@ -321,3 +326,213 @@ def test_plan_i6_objects_of_another_tool_count_as_twins(name: str) -> None:
     former = desired_of(WEB, export(name=f"{name} !"))
     plan = planned(desired_of(WEB), live, PRUNE, base=former)
     assert [change.action for change in plan.effective] == [Action.DELETE]
+
+
+# A plan notes each place that several exports write to
+
+
+def noted(plan: Plan) -> list[Note]:
+    return [note for note in plan.notes if note.code == "same-place"]
+
+
+def of_type_collisions(tag: str, **config: Any) -> dict[str, Any]:
+    return {"type": tag, "config": config}
+
+
+def plan_of(*destinations: Any) -> Plan:
+    exports = [
+        export(f"x{number}", name=f"X{number}", destination=destination)
+        for number, destination in enumerate(destinations)
+    ]
+    return planned(desired_of(WEB, *exports), live_of(live_project()))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_noted"),
+    [
+        (s3(), s3(), True),
+        (s3(), s3(region="other"), True),
+        (s3(), s3(prefix="q/"), False),
+        (s3(), {**s3(), "type": "AwsS3"}, True),
+        (s3(), s3(endpoint_url="https://minio.example"), False),
+        (s3(bucket_name=SecretRef.of("env", "B")), s3(bucket_name=SecretRef.of("env", "B")), True),
+        (s3(bucket_name=SecretRef.of("env", "B")), s3(bucket_name=SecretRef.of("env", "C")), False),
+        (
+            of_type_collisions("Postgres", host="h", database="d", schema="public", table_name="t"),
+            of_type_collisions("Postgres", host="h", database="d", table_name="t"),
+            True,
+        ),
+        (
+            of_type_collisions("Postgres", host="h", database="d", table_name="t"),
+            of_type_collisions("Postgres", host="h", database="d", table_name="u"),
+            False,
+        ),
+        # One address may take data for many places.
+        (
+            of_type_collisions("HTTP", url="https://h.example", token="a"),
+            of_type_collisions("HTTP", url="https://h.example", token="b"),
+            False,
+        ),
+        (of_type_collisions("NoOp"), of_type_collisions("NoOp"), False),
+    ],
+)
+def test_two_exports_that_write_to_one_place(one: Any, other: Any, *, is_noted: bool) -> None:
+    assert bool(noted(plan_of(one, other))) is is_noted
+
+
+def test_a_place_is_noted_once_with_its_parts() -> None:
+    (note,) = noted(plan_of(s3(), s3(), s3()))
+    assert note.message == (
+        "batch_export.x0, batch_export.x1, batch_export.x2 write to the same place (bucket 'b', "
+        "prefix 'p/'): files may be overwritten, and a table gets the rows of all"
+    )
+
+
+def test_every_plan_has_the_note_also_without_changes() -> None:
+    live = live_of(live_project(), live_export("e1", "A"), live_export("e2", "B"))
+    plan = planned(desired_of(WEB, export("a", name="A"), export("b", name="B")), live)
+    assert plan.empty
+    assert len(noted(plan)) == 1
+
+
+def test_unmanaged_exports_count_beside_a_managed_one() -> None:
+    live = live_of(live_project(), live_export("e1", "A"), live_export("e2", "B"))
+    (note,) = noted(planned(desired_of(WEB, export("a", name="A")), live))
+    assert "batch_export.a, batch_export.id:e2 write to" in note.message
+    assert noted(planned(desired_of(WEB), live)) == []
+
+
+def test_fields_that_are_not_declared_count_as_live() -> None:
+    live = live_of(live_project(), live_export("e1", "A", destination=s3(prefix="live/")))
+    partial = {"type": "S3", "config": {"bucket_name": "b", "region": "r"}}
+    exports = export("a", name="A", destination=partial), export("b", name="B", destination=s3())
+    assert noted(planned(desired_of(WEB, *exports), live)) == []
+    same = export("b", name="B", destination=s3(prefix="live/"))
+    assert len(noted(planned(desired_of(WEB, exports[0], same), live))) == 1
+
+
+def test_an_export_that_is_deleted_does_not_count() -> None:
+    live = live_of(live_project(), live_export("e1", "A"))
+    gone = export("a", name="A", state=State.ABSENT)
+    assert noted(planned(desired_of(WEB, gone, export("b", name="B")), live)) == []
+
+
+def test_model_mutation_at_most_five_exports_and_twenty_places_are_listed() -> None:
+    """The places are in the order of their exports."""
+    pairs = [s3(prefix=f"{number:02}/") for number in range(11, 32)]
+    exports = [
+        export(f"{key}{number}", name=f"{key} {number}", destination=pair)
+        for number, pair in enumerate(pairs, start=11)
+        for key in ("a", "b")
+    ]
+    notes = noted(planned(desired_of(WEB, *exports), live_of(live_project())))
+    wanted = [f"batch_export.a{number}, batch_export.b{number} " for number in range(11, 31)]
+    assert [note.message.partition("write")[0] for note in notes] == wanted
+    (six,) = noted(plan_of(*[s3()] * 6))
+    assert "batch_export.x4 and 1 more write to the same place" in six.message
+
+
+# Unmanaged objects that look like a planned create are pointed out, and never used
+
+OTHER_PLACE: dict[str, Any] = {"destination": s3(prefix="other/")}
+OTHER_DATA: dict[str, Any] = {"model": "persons"}
+
+
+def look_alikes(plan: Plan) -> dict[str, str]:
+    """Return the messages by what they are about."""
+    return {str(note.about): note.message for note in plan.notes if note.code == "look-alike"}
+
+
+@pytest.mark.parametrize(
+    ("live", "alike"),
+    [
+        (live_export("e9", "Hand-made", **OTHER_DATA), None),
+        (live_export("e9", parent=2, **OTHER_PLACE), "'Lake' in project 'Lab' (id e9, same name)"),
+        (live_export("e9", "LAKE", **OTHER_PLACE), "'LAKE' (id e9, same name)"),
+        (live_export("e9", "Hand-made", **OTHER_PLACE), None),
+    ],
+)
+@pytest.mark.parametrize("has_base", [False, True])
+def test_terraform_2_an_export_that_looks_like_a_planned_create(
+    live: LiveObject, alike: str | None, *, has_base: bool
+) -> None:
+    desired = desired_of(WEB, export(destination=with_secrets()))
+    state = live_of(live_project(1), live_project(2, "Lab"), live)
+    plan = planned(desired, state, base=desired_of(WEB) if has_base else None)
+    assert [str(change.address) for change in plan.effective] == ["batch_export.lake"]
+    way = "pin it: `id: e9`"
+    if live.parent_id == "1":
+        way = f"set `lifecycle: {{renamed_from: ['{live.name}']}}`"
+    message = f"unmanaged: {alike}. If it is this one, {way}"
+    assert look_alikes(plan) == ({str(LAKE): message} if alike is not None else {})
+
+
+def test_managed_and_ignored_objects_are_not_pointed_out() -> None:
+    desired = desired_of(WEB, export(), export("other", name="Other"))
+    live = live_of(live_project(1), live_export("e1", "Other"))
+    assert look_alikes(planned(desired, live)) == {}
+    live = live_of(live_project(1), live_export("e1", "System"))
+    assert look_alikes(planned(desired_of(WEB, export()), live, Policy(ignore=("Sys*",)))) == {}
+
+
+@pytest.mark.parametrize("count", [200, 201])
+def test_model_mutation_names_are_compared_with_at_most_200_objects(count: int) -> None:
+    destination = {"type": "NoOp", "config": {}}
+    live = [live_export(f"id{n}", f"Other {n}", destination=destination) for n in range(count - 1)]
+    similar = live_export("e9", "Lakee", destination=destination)
+    own = export(destination=destination)
+    notes = look_alikes(planned(desired_of(WEB, own), live_of(live_project(1), *live, similar)))
+    assert ("similar name" in str(notes)) is (count == 200)
+
+
+def test_at_most_three_objects_and_twenty_creates_are_listed() -> None:
+    exports = [export(f"e{number}", name=f"Lake {number}") for number in range(30)]
+    live = [
+        live_export(f"id{number:02}-{name}", f"{name} {number}", **OTHER_DATA)
+        for number in range(30)
+        for name in ("LAKE", "lake", "laKe", "lAKE", "LaKe")
+    ]
+    notes = look_alikes(planned(desired_of(WEB, *exports), live_of(live_project(1), *live)))
+    assert len(notes) == 21
+    way = "set `lifecycle: {renamed_from: ['LAKE 0']}`"
+    assert f"and 2 more. If it is one of these, {way}" in notes["batch_export.e0"]
+    assert notes["None"] == "unmanaged objects look like 10 more planned creates"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("web", "same name"),
+        ("Web-shop", "same name"),
+        ("\uff37eb sho\uff50", "same name"),
+        ("Web shopp", "similar name"),
+        ("Lab", None),
+    ],
+)
+def test_terraform_2_a_project_that_looks_like_a_planned_create(
+    name: str, reason: str | None
+) -> None:
+    wanted = "Web" if name == "web" else "Web Shop"
+    desired = desired_of(project(name=wanted, timezone="Europe/Berlin"))
+    notes = look_alikes(planned(desired, live_of(live_project(7, name))))
+    assert notes == (
+        {}
+        if reason is None
+        else {
+            "project.web": f"unmanaged: '{name}' (id 7, {reason}). "
+            f"If it is this one, set `lifecycle: {{renamed_from: ['{name}']}}`"
+        }
+    )
+
+
+def test_names_that_differ_in_a_number_are_not_similar() -> None:
+    desired = desired_of(project(name="Team number 4"))
+    assert look_alikes(planned(desired, live_of(live_project(7, "Team number 3")))) == {}
+
+
+def test_plan_i4_an_id_is_advised_for_its_environment_only() -> None:
+    desired = desired_of(WEB, export())
+    live = live_of(live_project(1), live_project(2, "Lab"), live_export(parent=2))
+    context = replace(plan_context(), has_environments=True)
+    plan = make_plan(select(desired, live, Policy(), KINDS, context=context))
+    assert "pin it: `overrides: {staging: {id: e1}}`" in look_alikes(plan)[str(LAKE)]

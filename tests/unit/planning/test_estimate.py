@@ -24,8 +24,7 @@ WEB = project()
 def creates(count: int) -> Plan:
     """A plan that creates exports in one project."""
     return planned(
-        desired_of(WEB, *(export(f"e{number}") for number in range(count))),
-        live_of(live_project()),
+        desired_of(WEB, *(export(f"e{number}") for number in range(count))), live_of(live_project())
     )
 
 

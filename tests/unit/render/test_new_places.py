@@ -30,7 +30,7 @@ from tests.support.worlds import (
     project,
     s3,
 )
-from tests.unit.planning.test_new_places import EVIL, changed, postgres
+from tests.unit.planning.test_places import EVIL, changed, postgres
 
 TEXT = RenderOptions(Style(width=80))
 FORMATS: dict[str, Callable[[Plan], str]] = {

@@ -1,4 +1,4 @@
-"""What a plan compares with the git base by live object: origins, resets, loosened settings."""
+"""What a plan notes since the apply: fields that stay, and loosened settings."""
 
 from __future__ import annotations
 

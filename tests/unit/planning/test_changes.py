@@ -1,0 +1,640 @@
+"""What a plan does to objects, case by case: changes, replacements, names, what it saw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from reconciler.files.loading import load
+from reconciler.model.kind import Action, Dialect
+from reconciler.model.live import Live, LiveObject
+from reconciler.model.plan import Plan, Reason, Refusal
+from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
+from reconciler.model.settings import Limit, PlanOptions, Policy
+from reconciler.model.values import Address, SecretRef
+from tests.support.cli import write
+from tests.support.worlds import (
+    PureServer,
+    desired_of,
+    export,
+    inventory_of,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+    s3,
+    stale_changes,
+    with_secrets,
+)
+
+WEB = project()
+NO_OP = {"type": "NoOp", "config": {}}
+
+
+def actions(plan: Plan) -> list[tuple[str, str]]:
+    return [(change.action.value, str(change.address)) for change in plan.effective]
+
+
+def one(plan: Plan):
+    (change,) = plan.effective
+    return change
+
+
+# Comparison
+
+
+@pytest.mark.parametrize(
+    ("declared", "answered"),
+    [
+        ({"start_at": "2026-01-01T01:00:00+01:00"}, {"start_at": "2026-01-01T00:00:00Z"}),
+        ({"start_at": "2026-01-01"}, {"start_at": "2026-01-01T00:00:00Z"}),
+        ({"model": None}, {"model": "events"}),
+        ({"name": " Lake "}, {"name": "Lake"}),
+        ({"destination": s3(compression=None)}, {"destination": s3()}),
+        ({"destination": s3(file_format="JSONLines")}, {"destination": s3()}),
+        (
+            {"destination": s3(use_virtual_style_addressing=True)},
+            {"destination": s3(use_virtual_style_addressing="True")},
+        ),
+        ({"destination": s3(max_file_size_mb=5)}, {"destination": s3(max_file_size_mb="5")}),
+        (
+            {"destination": s3(exclude_events=["b", "a"])},
+            {"destination": s3(exclude_events=["a", "b"])},
+        ),
+        ({"destination": s3(exclude_events=[])}, {"destination": s3()}),
+        (
+            {"sql_query": "select event, toInt(1+1) as n from events"},
+            {
+                "sql_query": None,
+                "schema": {"hogql_query": "SELECT event, toInt(plus(1, 1)) AS n FROM events"},
+            },
+        ),
+        ({"destination": s3()}, {"destination": s3(legacy_parquet_extension=False)}),
+    ],
+)
+def test_a_value_as_the_server_stores_it_is_no_change(declared, answered) -> None:
+    desired = desired_of(WEB, export(**declared))
+    assert planned(desired, live_of(live_project(), live_export(**answered))).empty
+
+
+@pytest.mark.parametrize(
+    ("declared", "answered"),
+    [
+        ({"session_recording_sample_rate": 0.4}, {"session_recording_sample_rate": "0.40"}),
+        ({"modifiers": {"a": 1}}, {"modifiers": {"a": 1, "b": 2}}),
+        ({"modifiers": {"a": None}}, {"modifiers": None}),
+        (
+            {"session_replay_config": {"x": {"a": 1}}},
+            {"session_replay_config": {"x": {"a": 1, "b": 2}}},
+        ),
+        ({"extra_settings": {"k": 1}}, {"extra_settings": {"k": 1, "recorder_script": "p"}}),
+        ({"app_urls": ["b", "", "a"]}, {"app_urls": ["a", "b"]}),
+        (
+            {"autocapture_exceptions_errors_to_ignore": []},
+            {"autocapture_exceptions_errors_to_ignore": None},
+        ),
+        ({"correlation_config": {"b": 1, "a": 2}}, {"correlation_config": {"a": 2, "b": 1}}),
+    ],
+)
+def test_a_setting_as_the_server_stores_it_is_no_change(declared, answered) -> None:
+    assert planned(desired_of(project(**declared)), live_of(live_project(**answered))).empty
+
+
+def test_live_keys_of_a_replaced_object_are_sent_too() -> None:
+    plan = planned(
+        desired_of(project(extra_settings={"k": 2})),
+        live_of(live_project(extra_settings={"k": 1, "recorder_script": "p"})),
+    )
+    assert one(plan).body == {"extra_settings": {"k": 2, "recorder_script": "p"}}
+
+
+def test_what_is_sent_with_a_change_has_live_values_if_it_is_ignored() -> None:
+    life = Lifecycle(ignore_changes=("timezone", "destination.config.file_format"))
+    files = {"destination": s3(file_format="JSONLines", compression="brotli"), "timezone": "UTC"}
+    body = {"destination": s3(file_format="Parquet", compression="gzip"), "interval": "day"}
+    live = live_export(timezone="Europe/Berlin", **body)
+    live = live_of(live_project(), live, dialect=Dialect.V2026)
+    change = one(planned(desired_of(WEB, export(lifecycle=life, **files)), live))
+    assert {item.path[-1] for item in change.fields} == {"interval", "compression"}
+    assert change.body["timezone"] == change.seen["timezone"] == "Europe/Berlin"
+    config = {"file_format": "Parquet", "compression": "brotli"}
+    assert change.body["destination"]["config"] == config
+
+
+def test_nothing_is_ignored_inside_of_another_type() -> None:
+    life = Lifecycle(ignore_changes=("destination.config",))
+    places = {"host": "h", "database": "d", "schema": "s", "table_name": "t"}
+    live = live_of(live_project(), live_export(destination={"type": "Postgres", "config": places}))
+    places = {**places, "host": "other"}
+    resource = export(lifecycle=life, destination={"type": "Redshift", "config": places})
+    change = one(planned(desired_of(WEB, resource), live))
+    assert {item.path[-1] for item in change.fields} == {"type", "host"}
+    assert change.body["destination"]["config"] == places
+
+
+# Bodies
+
+
+@pytest.mark.parametrize(
+    ("dialect", "names"),
+    [
+        (Dialect.INTERFACE, {"sql_query"}),
+        (Dialect.V2025, {"hogql_query"}),
+        (Dialect.V2026, {"hogql_query"}),
+        (None, {"sql_query", "hogql_query"}),
+    ],
+)
+def test_a_query_is_sent_under_the_name_of_the_dialect(dialect, names) -> None:
+    desired = desired_of(WEB, export(sql_query="select event from events"))
+    change = planned(desired, live_of(live_project(), dialect=dialect)).effective[0]
+    assert {name for name in change.body if name.endswith("_query")} == names
+
+
+# Identity
+
+
+def refused(plan: Plan, rule: str, *addresses: str) -> Refusal:
+    """Return the only refusal of a plan without changes of the addresses."""
+    (refusal,) = plan.refusals
+    assert (refusal.rule, [*map(str, refusal.addresses)]) == (rule, [*addresses])
+    assert not {str(change.address) for change in plan.changes} & {*addresses}
+    return refusal
+
+
+def renamed(resource: Resource, *names: str) -> Resource:
+    return replace(resource, lifecycle=Lifecycle(renamed_from=names))
+
+
+@pytest.mark.parametrize("names", [("A", "B"), ("B", "A"), ("B ", "A", "B")])
+@pytest.mark.parametrize(
+    ("resource", "live", "pin"),
+    [
+        (project(name="New"), (live_project(4, "A"), live_project(7, "B")), "{web: {id: 4}}"),
+        (export(name="New", parent=None), (live_export("4", "A"), live_export("7", "B")), "lake"),
+    ],
+)
+def test_model_f5_two_objects_with_former_names_are_ambiguous(
+    resource: Resource, live: tuple[LiveObject, ...], pin: str, names: tuple[str, ...]
+) -> None:
+    plan = planned(desired_of(renamed(resource, *names)), live_of(*live))
+    refusal = refused(plan, "ambiguous", str(resource.address))
+    first, second = refusal.message.split("; ")
+    assert first.startswith(f"{resource.address}: 2 live {resource.address.kind}s may be")
+    assert ["id 4" in first, "name 'A'" in first] == [True, True]
+    assert ["id 7" in second, "name 'B'" in second] == [True, True]
+    assert "keep only the intended name in `lifecycle.renamed_from`" in (refusal.allow or "")
+    assert pin in (refusal.allow or "")
+    # What the hint says.
+    plan = planned(desired_of(renamed(resource, "B")), live_of(*live))
+    assert one(plan).live_id == "7"
+    pinned = replace(renamed(resource, *names), pinned_id="4")
+    assert one(planned(desired_of(pinned), live_of(*live))).live_id == "4"
+
+
+# Replacement
+
+
+# Secrets
+
+
+@pytest.mark.parametrize("rotate", [False, True])
+def test_an_ignored_destination_keeps_its_type_when_secrets_change(*, rotate: bool) -> None:
+    """`ignore_changes` covers secrets. Where one is sent on request, the live type is sent, too."""
+    life, live = Lifecycle(ignore_changes=("destination",)), live_export(destination=NO_OP)
+    plan = planned(
+        desired_of(WEB, export(destination=with_secrets(), lifecycle=life)),
+        live_of(live_project(), live),
+        base=desired_of(WEB, export(destination=NO_OP, lifecycle=life)),
+        options=PlanOptions(rotate=("lake",) if rotate else ()),
+    )
+    bodies = [change.body for change in plan.effective]
+    assert [body["destination"]["type"] for body in bodies] == ["NoOp"] * rotate
+
+
+# The git base
+
+
+# Deletion and policy
+
+
+@pytest.mark.parametrize(
+    ("limit", "refused"),
+    [
+        (Limit(0), True),
+        (Limit(1), False),
+        (Limit(30, percent=True), True),
+        (Limit(50, percent=True), False),
+    ],
+)
+def test_limits_are_absolute_or_a_percentage(limit, refused) -> None:
+    desired = desired_of(WEB, export(state=State.ABSENT))
+    live = live_of(live_project(), live_export())
+    plan = planned(desired, live, Policy(max_deletes=limit))
+    assert bool(plan.refusals) is refused
+
+
+@pytest.mark.parametrize(
+    ("count", "state", "policy", "refused"),
+    [
+        (10, None, {}, False),
+        (11, None, {}, True),
+        (11, State.ABSENT, {}, False),
+        (11, State.ABSENT, {"max_deletes": Limit(10)}, True),
+        (11, None, {"max_deletes": Limit(11)}, False),
+    ],
+)
+def test_without_max_deletes_at_most_ten_removed_resources_are_deleted(
+    count: int, state: State | None, policy: dict[str, Limit], *, refused: bool
+) -> None:
+    """A written limit counts everything that is lost, the default what no line asks for."""
+    exports = [export(f"e{number}", name=f"E{number}") for number in range(count)]
+    live = [live_export(f"id{number}", f"E{number}") for number in range(count)]
+    absent = [replace(item, state=state) for item in exports] if state is not None else []
+    plan = planned(
+        desired_of(WEB, *absent),
+        live_of(live_project(), *live),
+        Policy(prune=True, **policy),
+        base=desired_of(WEB, *exports),
+    )
+    assert len(plan.effective) == count
+    assert [refusal.rule for refusal in plan.refusals] == ["max_deletes"] * refused
+    if refused and not policy:
+        assert "set `policy: {max_deletes: 11}`" in (plan.refusals[0].allow or "")
+
+
+# Order
+
+
+def test_an_export_that_moves_to_a_project_which_takes_the_old_name_stays_in_the_plan() -> None:
+    old = replace(project("old", name="Web"), pinned_id="1", state=State.ABSENT)
+    moved = export(parent="new", pinned_id="e1")
+    live = live_of(live_project(1, "Web"), live_export())
+    plan = planned(desired_of(old, project("new", name="Web"), moved), live)
+    assert actions(plan) == [
+        ("create", "project.new"),
+        ("replace", "batch_export.lake"),
+        ("delete", "project.old"),
+    ]
+    refused = next(refusal for refusal in plan.refusals if refusal.rule == "name-circle")
+    assert list(map(str, refused.addresses)) == ["project.new", "project.old"]
+
+
+# Selection
+
+
+# What is in a project that is deleted
+
+
+@pytest.mark.parametrize(
+    ("spec", "live", "sent"),
+    [
+        pytest.param({"offset_hour": 7}, {}, {"offset_day": 3, "offset_hour": 7}, id="hour"),
+        pytest.param({"offset_day": 1}, {}, {"offset_day": 1, "offset_hour": 5}, id="day"),
+        pytest.param(
+            {"offset_hour": 5, "timezone": "Europe/Berlin"},
+            {"timezone": "UTC"},
+            {"offset_day": 3, "offset_hour": 5, "timezone": "Europe/Berlin"},
+            id="zone",
+        ),
+        pytest.param({"interval": "day", "offset_hour": 7}, {}, {"offset_hour": 7}, id="interval"),
+        pytest.param({"end_at": "2027-01-01"}, {}, {}, id="another field"),
+    ],
+)
+def test_fidelity_week_a_patch_of_one_offset_keeps_the_other(
+    spec: dict[str, Any], live: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    week = {"interval": "week", "offset_day": 3, "offset_hour": 5, "timezone": "UTC", **live}
+    own = export(**{"interval": "week", **spec})
+    state = live_of(live_project(), live_export(**week), dialect=Dialect.V2026)
+    (change,) = planned(desired_of(project(), own), state).effective
+    body = {name: value for name, value in (change.body or {}).items() if name in week}
+    body.pop("interval", None)
+    assert body == sent
+    kept = [item.message for item in change.consequences if item.rule == "offset-kept"]
+    assert bool(kept) is (sent.keys() - spec.keys() > set())
+    assert ("offset_day" in change.seen) is ("offset_day" in sent)
+
+
+@pytest.mark.parametrize("written", ["01", " 1", "2"])
+def test_an_id_that_no_project_has_creates_nothing(written: str) -> None:
+    """The service may read it as another id: then every plan would create one more."""
+    lake = replace(export(), parent=ParentRef(id=written))
+    live = live_of(live_project(), live_export())
+    refusal = refused(planned(desired_of(lake), live), "unresolved", "batch_export.lake")
+    assert f"no live project has the id '{written}'" in refusal.message
+    absent = replace(lake, state=State.ABSENT)
+    assert planned(desired_of(absent, project()), live).empty
+
+
+# Replacements, and exports at the same place. Case by case
+
+WEB_REPLACEMENTS, APP = project(), project("app")
+BASE = desired_of(WEB_REPLACEMENTS, APP, export())
+ALLOWED = PlanOptions(allow_replace=True)
+
+
+def moved_live(*exports: LiveObject) -> Live:
+    return live_of(live_project(1), live_project(2, "App"), *exports)
+
+
+def codes(plan: Plan) -> list[str]:
+    return [note.code for note in plan.notes]
+
+
+@pytest.mark.parametrize(("before", "after"), [(True, False), (False, True)])
+def test_a_replacement_shows_that_it_pauses_or_unpauses(before: bool, after: bool) -> None:
+    live = moved_live(live_export(paused=before))
+    desired = desired_of(WEB_REPLACEMENTS, APP, export(parent="app", paused=after))
+    (change,) = planned(desired, live, options=ALLOWED, base=BASE).effective
+    shown = {item.path: (item.before, item.after) for item in change.fields}
+    assert (change.action, shown["paused",]) == (Action.REPLACE, (before, after))
+    rules = {consequence.rule for consequence in change.consequences}
+    assert ("gap-before-unpausing" in rules, "runs-missed-while-paused" in rules) == (before, after)
+    assert [place.again for place in change.new] == [before]
+
+
+SNOWFLAKE = {"database": "d", "warehouse": "w", "schema": "s", "account": "a"}
+COPY = {"s3_bucket": "b", "region_name": "r", "authorization": "role", "bucket_credentials": 7}
+REDSHIFT = {"database": "d", "mode": "COPY", "copy_inputs": COPY}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "destination", "code", "message"),
+    [
+        (
+            Dialect.V2025,
+            s3(),
+            "credentials-not-readable",
+            "does not return aws_access_key_id, aws_secret_access_key, which",
+        ),
+        (
+            Dialect.V2025,
+            {"type": "Snowflake", "config": {**SNOWFLAKE, "password": SecretRef.of("env", "X")}},
+            "credentials-not-readable",
+            "does not return user, which",
+        ),
+        (
+            Dialect.V2026,
+            {"type": "Redshift", "integration": 8, "config": REDSHIFT},
+            "integration-of-another-project",
+            "integration 7 belongs to the project that the export moves from",
+        ),
+    ],
+)
+def test_a_move_that_would_lose_what_it_cannot_copy_is_refused(
+    dialect: Dialect, destination: dict[str, Any], code: str, message: str
+) -> None:
+    live = replace(moved_live(live_export(destination=destination)), dialect=dialect)
+    wanted = {**destination, "integration": 9} if dialect is Dialect.V2026 else destination
+    desired = desired_of(WEB_REPLACEMENTS, APP, export(parent="app", destination=wanted))
+    (refusal,) = planned(desired, live, options=ALLOWED, base=BASE).refusals
+    assert refusal.rule == code
+    assert message in refusal.message
+    attempted = Policy(attempt=(code,))
+    assert not planned(desired, live, attempted, options=ALLOWED, base=BASE).refusals
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(s3(), with_secrets()), (NO_OP, s3()), (s3(), NO_OP)]
+)
+def test_a_move_that_loses_no_credentials_is_not_refused(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    live = replace(moved_live(live_export(destination=before)), dialect=Dialect.V2025)
+    desired = desired_of(WEB_REPLACEMENTS, APP, export(parent="app", destination=after))
+    assert not planned(desired, live, options=ALLOWED, base=BASE).refusals
+
+
+def test_policy_deny_sees_what_else_a_replacement_changes() -> None:
+    changed = {"interval": "day", "destination": with_secrets(prefix="q/")}
+    live, policy = moved_live(live_export()), Policy(deny=("interval-changed", "destination-moved"))
+    desired = desired_of(WEB_REPLACEMENTS, APP, export(parent="app", **changed))
+    plan = planned(desired, live, policy, options=ALLOWED, base=BASE)
+    assert [refusal.rule for refusal in plan.refusals] == ["deny", "deny"]
+
+
+def test_a_replacement_keeps_ignored_and_unmanaged_values() -> None:
+    config = {"compression": "gzip", "exclude_events": ["signup"], "prefix": "live/"}
+    destination = with_secrets(prefix="files/")
+    of_former_type = {"host": "db.example"}
+    stored = s3(**config, **of_former_type)
+    live = moved_live(live_export(interval="day", paused=True, destination=stored, end_at=None))
+    ignored = ("destination.config.prefix", "end_at", "interval", "paused")
+    values = {"destination": destination, "end_at": "2030-01-01T00:00:00Z", "paused": False}
+    desired = desired_of(
+        WEB_REPLACEMENTS,
+        APP,
+        export(parent="app", lifecycle=Lifecycle(ignore_changes=ignored), **values),
+    )
+    plan = planned(desired, live, options=ALLOWED, base=BASE)
+    (change,) = plan.effective
+    assert change.body is not None
+    sent = change.body["destination"]["config"]
+    assert (sent.items() >= config.items(), sent.keys() & of_former_type) == (True, set())
+    assert (change.body["interval"], change.body["paused"]) == ("day", True)
+    assert "end_at" not in change.body
+    assert {item.path for item in change.fields} == {("project",)}
+    server = PureServer(live)
+    server.apply(plan)
+    assert planned(desired, server.live(), options=ALLOWED, base=desired).empty
+
+
+def test_a_replacement_shows_ignored_values_that_it_cannot_keep() -> None:
+    live = moved_live(live_export(destination=NO_OP))
+    desired = desired_of(
+        WEB_REPLACEMENTS,
+        APP,
+        replace(
+            export(parent="app", destination=with_secrets(), name="Sea"),
+            lifecycle=Lifecycle(ignore_changes=("destination", "name")),
+        ),
+    )
+    (change,) = planned(desired, live, options=ALLOWED, base=BASE).effective
+    paths = {item.path for item in change.fields}
+    assert paths >= {("project",), ("name",), ("destination", "type")}
+
+
+@pytest.mark.parametrize(
+    ("other", "is_noted"),
+    [
+        (live_export("e9", parent=2), True),
+        (live_export("e9", "Other", parent=2), True),
+        (live_export("e9", parent=2, destination=s3(prefix="other/")), False),
+        (live_export("e9", parent=2, interval="day"), True),
+    ],
+)
+def test_a_second_export_at_the_same_place_is_noted(other: LiveObject, *, is_noted: bool) -> None:
+    desired = desired_of(WEB_REPLACEMENTS, APP, export(destination=with_secrets()))
+    noted = codes(planned(desired, moved_live(live_export(), other)))
+    assert ("same-place" in noted) is is_noted
+
+
+def test_a_replacement_resets_what_was_removed_from_the_configuration() -> None:
+    """The plan shows the reset, so the new object must not get the former value."""
+    first = desired_of(project(), project("b"), export(end_at="2030-01-01T00:00:00Z"))
+    head = desired_of(project(), project("b"), export(parent="b"))
+    old = live_export(end_at="2030-01-01T00:00:00Z", timezone="Asia/Tokyo")
+    server = PureServer(live_of(live_project(), live_project(2, "B"), old))
+    options = PlanOptions(allow_replace=True)
+    plan = planned(head, server.live(), options=options, base=first)
+    (change,) = plan.effective
+    assert [(item.path, item.after) for item in change.fields if item.reset] == [
+        (("end_at",), None)
+    ]
+    assert "end_at" not in (change.body or {})
+    assert (change.body or {})["timezone"] == "Asia/Tokyo"
+    server.apply(plan)
+    assert planned(head, server.live(), options=options, base=first).empty
+
+
+@pytest.mark.parametrize("other", ["Lake", "Pond"])
+def test_a_replacement_in_place_whose_new_object_exists_is_refused(other: str) -> None:
+    """A run ended between the create and the deletion: no second new object is created."""
+    to = {"type": "HTTP", "config": {"url": "https://eu.i.posthog.com/batch/", "token": "t"}}
+    old = live_export("e1", destination=NO_OP)
+    new = live_export("e2", other, destination={**to, "config": {"url": to["config"]["url"]}})
+    before = desired_of(WEB_REPLACEMENTS, export(destination=NO_OP))
+    record = inventory_of(before, live_of(live_project(), old))
+    live = live_of(live_project(), old, new, dialect=Dialect.V2026)
+    plan = planned(
+        desired_of(WEB_REPLACEMENTS, export(destination=to)), live, options=ALLOWED, base=record
+    )
+    assert [item.rule for item in plan.refusals] == ["possible-duplicate"] * (other == "Lake")
+
+
+# What a plan records of a live object, `ignore_changes` and staleness
+
+PREFIX_IGNORED = Lifecycle(ignore_changes=("destination.config.prefix",))
+
+
+def stale(plan: Plan, *, prefix: str, **body: object) -> list[str]:
+    live = live_of(live_project(), live_export(destination=s3(prefix=prefix), **body))
+    return stale_changes(plan, live)
+
+
+def test_an_ignored_field_does_not_make_an_update_stale() -> None:
+    desired = desired_of(project(), export(lifecycle=PREFIX_IGNORED, interval="day"))
+    plan = planned(desired, live_of(live_project(), live_export()))
+    assert stale(plan, prefix="other/") == []
+    assert stale(plan, prefix="other/", interval="week") != []
+
+
+def test_an_ignored_object_covers_the_fields_below_it() -> None:
+    life = Lifecycle(ignore_changes=("destination",))
+    desired = desired_of(project(), export(lifecycle=life, interval="day"))
+    plan = planned(desired, live_of(live_project(), live_export()))
+    assert stale(plan, prefix="other/") == []
+
+
+def test_an_ignored_field_does_not_make_a_deletion_stale() -> None:
+    desired = desired_of(project(), export(lifecycle=PREFIX_IGNORED, state=State.ABSENT))
+    plan = planned(desired, live_of(live_project(), live_export()))
+    assert stale(plan, prefix="other/") == []
+    assert stale(plan, prefix="p/", interval="day") != []
+
+
+@pytest.mark.parametrize("managed", [{"end_at": None}, {}])
+def test_an_ignored_field_makes_a_replacement_stale_since_its_live_value_is_copied(
+    managed: dict[str, None],
+) -> None:
+    life = Lifecycle(ignore_changes=("end_at",))
+    end = "2030-01-01T00:00:00Z"
+    desired = desired_of(project(), export(lifecycle=life, model="persons", **managed))
+    live = live_of(live_project(), live_export(end_at=end), dialect=Dialect.V2026)
+    plan = planned(desired, live, options=PlanOptions(allow_replace=True))
+    assert [change.action.value for change in plan.effective] == ["replace"]
+    assert stale(plan, prefix="p/", end_at="2031-01-01T00:00:00Z") != []
+
+
+# What a plan carries for readers: names of parents, fields as the files write them, reasons
+
+WEB_NAMES, LAB = project(), project("lab")
+
+
+def parents(plan: Plan) -> dict[str, tuple[str | None, str | None]]:
+    """Return the names of the parents, new and old, by change."""
+    return {
+        change.id: (change.old_parent_name, change.parent_name)
+        for change in plan.changes
+        if change.address.kind == "batch_export"
+    }
+
+
+@pytest.mark.parametrize("state", list(State))
+@pytest.mark.parametrize(
+    ("ref", "name"),
+    [
+        (ParentRef(key="web"), "Old name"),
+        (ParentRef(id="1"), "Old name"),
+        (ParentRef(name="Old name"), "Old name"),
+        (None, None),
+    ],
+)
+def test_the_name_of_a_parent_is_the_live_one(
+    ref: ParentRef | None, name: str | None, state: State
+) -> None:
+    renamed = replace(WEB_NAMES, lifecycle=Lifecycle(renamed_from=("Old name",)))
+    resources = [replace(export(key, state=state), parent=ref) for key in ("lake", "sea")]
+    live = live_of(live_project(1, "Old name"), live_export())
+    plan = planned(desired_of(renamed, *resources), live)
+    shown = {new for _, new in parents(plan).values()}
+    # An export without a project is matched in any, so its object may have one.
+    assert shown == ({name} if ref is not None else {None, "Old name"})
+
+
+def _loaded(folder: Path, name: str) -> Resource:
+    text = """
+projects: {web: {name: Web}}
+batch_exports:
+  lake:
+    project: web
+    name: NAME
+    interval: hour
+    hogql_query: SELECT event FROM events
+    destination: {type: NoOp, config: {}}
+""".replace("NAME", name)
+    settings = """
+version: 1
+vars: {stage: "${env:RECONCILER_VAR_STAGE}", plain: x, other: "${var:stage}"}
+"""
+    write(folder, {"reconciler.yaml": settings, "r.yaml": text})
+    environ = {"RECONCILER_VAR_STAGE": "blue"}
+    loaded = load(folder, environment=None, environ=environ)
+    return loaded.desired.resources[Address("batch_export", "lake")]
+
+
+def test_experience_23_a_field_has_the_name_that_the_file_writes(tmp_path: Path) -> None:
+    resource = _loaded(tmp_path, "Lake")
+    destination = {"type": "NoOp", "config": {}}
+    live = live_of(live_project(), live_export(sql_query="select 1", destination=destination))
+    (change,) = planned(desired_of(WEB_NAMES, resource), live).effective
+    assert [(field.path, field.written) for field in change.fields] == [
+        (("sql_query",), ("hogql_query",))
+    ]
+    (change,) = planned(desired_of(WEB_NAMES, resource), live_of(live_project())).effective
+    assert {field.written for field in change.fields} == {(), ("hogql_query",)}
+
+
+@pytest.mark.parametrize(
+    ("live", "base", "reasons"),
+    [
+        ({"name": "Pond"}, None, [Reason.RENAMED]),
+        ({"name": "Pond"}, "Pond", [Reason.RENAMED]),
+        ({"name": "Pond", "interval": "day"}, None, [Reason.FIELDS_DIFFER]),
+        ({"name": "Pond", "interval": "day"}, "Pond", [Reason.DRIFTED, Reason.CHANGED_IN_FILES]),
+    ],
+)
+def test_a_rename_is_a_reason_only_if_nothing_else_changes(
+    live: dict[str, str], base: str | None, reasons: list[Reason]
+) -> None:
+    renamed = export(lifecycle=Lifecycle(renamed_from=("Pond",)))
+    former = desired_of(WEB_NAMES, export(name=base)) if base is not None else None
+    plan = planned(
+        desired_of(WEB_NAMES, renamed), live_of(live_project(), live_export(**live)), base=former
+    )
+    (change,) = plan.effective
+    assert set(change.reasons) == set(reasons)
