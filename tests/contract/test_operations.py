@@ -23,33 +23,18 @@ from tests.support.emulator import DIALECTS, RunningEmulator
 
 ORGANIZATION = "4dc8564d-bd82-1065-2f40-97f7c50f67cf"
 READS = ["batch_export:read", "project:read"]
+NOOP = {"interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+EXPORTS = [{"name": name, **NOOP} for name in ("Known", "Anywhere")]
+WEB = {"id": 1, "name": "Web", "batch_exports": EXPORTS}
+SCOPES = {
+    "all": ["*"],
+    "read": READS,
+    "exports": [*READS, "batch_export:write"],
+    "projects": [*READS, "project:write"],
+}
 SEED = {
-    "organizations": [
-        {
-            "id": ORGANIZATION,
-            "name": "Acme",
-            "projects": [
-                {
-                    "id": 1,
-                    "name": "Web",
-                    "batch_exports": [
-                        {
-                            "name": name,
-                            "interval": "hour",
-                            "destination": {"type": "NoOp", "config": {}},
-                        }
-                        for name in ("Known", "Anywhere")
-                    ],
-                }
-            ],
-        }
-    ],
-    "keys": [
-        {"value": "phx_all", "scopes": ["*"], "label": "all"},
-        {"value": "phx_read", "scopes": READS, "label": "read"},
-        {"value": "phx_exports", "scopes": [*READS, "batch_export:write"], "label": "exports"},
-        {"value": "phx_projects", "scopes": [*READS, "project:write"], "label": "projects"},
-    ],
+    "organizations": [{"id": ORGANIZATION, "name": "Acme", "projects": [WEB]}],
+    "keys": [{"value": f"phx_{it}", "scopes": SCOPES[it], "label": it} for it in SCOPES],
 }
 KEYS = {
     "batch_export:read": "phx_read",
@@ -162,8 +147,7 @@ class Story:
 
 
 def export(name: str, **fields: Any) -> dict[str, Any]:
-    destination = {"type": "NoOp", "config": {}}
-    return {"name": name, "interval": "hour", "destination": destination, **fields}
+    return {"name": name, **NOOP, **fields}
 
 
 def write_and_read(story: Story) -> None:

@@ -47,32 +47,18 @@ def towncrier(folder: Path, *words: str) -> str:
 def test_the_section_of_a_release_is_what_the_fragments_say(copy: Path) -> None:
     with pytest.raises(ValueError, match=r"not in CHANGELOG.md: 1.feature.md, 2.fix.md"):
         release_notes(copy, TAG)
-    towncrier(copy, "--yes", "--date", "2026-01-02")
-    expected = (
-        "### Added\n\n- A feature\n  in two lines.\n- Another one.\n\n### Fixed\n\n- A fix.\n"
-    )
-    assert release_notes(copy, TAG) == expected
-    changelog = (copy / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert f"\n\n## {__version__} - 2026-01-02\n\n### Added\n" in changelog
-    assert not list(copy.glob("changelog.d/*.md"))
-
-
-def test_releases_follow_each_other_in_the_changelog(copy: Path) -> None:
-    towncrier(copy, "--yes", "--version", __version__)
-    (copy / "changelog.d/3.breaking.md").write_text("A change.\n", encoding="utf-8")
-    towncrier(copy, "--yes", "--version", "99.0.0", "--date", "2026-01-02")
-    changelog = (copy / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert f"\n\n### Breaking\n\n- A change.\n\n## {__version__} - " in changelog
-
-
-def test_a_tag_that_is_not_the_version_is_refused(copy: Path) -> None:
     with pytest.raises(ValueError, match=f"tag v99.0.0 is not the version {__version__}"):
         release_notes(copy, "v99.0.0")
-
-
-def test_the_changelog_needs_a_section_for_the_version(copy: Path) -> None:
-    for name in FRAGMENTS:
-        (copy / "changelog.d" / name).unlink()
+    towncrier(copy, "--yes", "--date", "2026-01-02")
+    section = "### Added\n\n- A feature\n  in two lines.\n- Another one.\n\n### Fixed\n\n- A fix.\n"
+    assert release_notes(copy, TAG) == section
+    (copy / "changelog.d/3.breaking.md").write_text("A change.\n", encoding="utf-8")
+    towncrier(copy, "--yes", "--version", "99.0.0", "--date", "2026-01-03")
+    changelog = (copy / "CHANGELOG.md").read_text(encoding="utf-8")
+    former = f"## {__version__} - 2026-01-02\n\n{section}"
+    assert f"\n\n### Breaking\n\n- A change.\n\n{former}" in changelog
+    assert not list(copy.glob("changelog.d/*.md"))
+    (copy / "CHANGELOG.md").write_text("# Changelog\n", encoding="utf-8")
     with pytest.raises(ValueError, match=f"no section for {__version__}"):
         release_notes(copy, TAG)
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import LONG
+from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler, write
-from tests.support.emulator import start_emulator
 
 
 def _export(number: int) -> dict[str, object]:
@@ -22,7 +21,9 @@ def _export(number: int) -> dict[str, object]:
     }
 
 
-def _calls(tmp_path: Path, projects: int, exports: int, **fields: Any) -> tuple[str, int]:
+def _calls(
+    service_of: StartService, folder: Path, projects: int, exports: int, **fields: Any
+) -> tuple[str, int]:
     """Return the output and the calls of the plan of a workspace that live state matches."""
     share = exports // projects
     listed = [
@@ -43,13 +44,10 @@ def _calls(tmp_path: Path, projects: int, exports: int, **fields: Any) -> tuple[
             f"e{n}": {**_export(n), "project": f"p{n // share}"} for n in range(exports)
         },
     }
-    file = tmp_path / "seed.json"
-    file.write_text(json.dumps(seed))
+    running = service_of(seed)
     files = {"reconciler.yaml": "version: 1\n", "all.yaml": json.dumps(declared)}
-    workspace = write(tmp_path / "workspace", files)
-    with start_emulator(seed=file) as running:
-        ran = reconciler("plan", "-C", workspace, environ=running.environ())
-        calls = len(running.requests())
+    ran = reconciler("plan", "-C", write(folder, files), environ=running.environ())
+    calls = len(running.requests())
     assert f"{calls} API calls\n" in ran.err
     return ran.out, calls
 
@@ -58,26 +56,24 @@ def _unchanged(count: int) -> str:
     return f"No changes. Live state matches the configuration ({count:,} resources).\n"
 
 
-def test_a_plan_of_a_thousand_exports_takes_twelve_calls(tmp_path: Path) -> None:
-    out, calls = _calls(tmp_path, 20, 1_000)
-    assert out.endswith(_unchanged(1_020))
-    assert calls <= 12
-
-
-def test_a_plan_of_500_projects_with_name_and_timezone_takes_ten_calls(tmp_path: Path) -> None:
-    out, calls = _calls(tmp_path, 500, 0, timezone="Europe/Berlin")
-    assert out.endswith(_unchanged(500))
-    assert calls <= 10
-
-
-def test_a_field_that_no_list_shows_takes_a_call_for_each_project(tmp_path: Path) -> None:
-    out, calls = _calls(tmp_path, 20, 0, surveys_opt_in=True)
-    assert out.endswith(_unchanged(20))
-    assert calls == 24  # Lists of both kinds, the key, the name of the organization, 20 projects.
-
-
-@pytest.mark.skipif(not LONG, reason="10,000 exports: long profile only")
-def test_a_plan_of_10000_exports_takes_35_calls(tmp_path: Path) -> None:
-    out, calls = _calls(tmp_path, 200, 10_000)
-    assert out.endswith(_unchanged(10_200))
-    assert calls <= 35
+@pytest.mark.parametrize(
+    ("projects", "exports", "fields", "most"),
+    [
+        (20, 1_000, {}, 12),
+        (500, 0, {"timezone": "Europe/Berlin"}, 8),
+        # Lists of both kinds, the key, the name of the organization, 20 projects.
+        (20, 0, {"surveys_opt_in": True}, 24),
+        *([(200, 10_000, {}, 35)] if LONG else []),
+    ],
+)
+def test_a_plan_takes_few_calls(
+    projects: int,
+    exports: int,
+    fields: dict[str, Any],
+    most: int,
+    service_of: StartService,
+    tmp_path: Path,
+) -> None:
+    out, calls = _calls(service_of, tmp_path, projects, exports, **fields)
+    assert out.endswith(_unchanged(projects + exports))
+    assert calls == most
