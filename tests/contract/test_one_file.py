@@ -1,6 +1,8 @@
 """A provider, a kind, a destination type and a consequence: each is added by one file.
 
-Each test copies the package and its schemas, adds or changes the one file, and runs the copy.
+Each test copies the package and its schemas, adds or changes the one file, and runs the copy. The
+objects of a third kind, whose schema is the one file that knows it, live as long as those of the
+other two: every command runs twice, and the second run has nothing to do.
 """
 
 from __future__ import annotations
@@ -9,13 +11,16 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
-from tests.contract.hog_functions import SCHEMA
-from tests.support.cli import environment
+from tests.contract.hog_functions import SCHEMA, Service, serving
+from tests.support.cli import environment, write
+from tests.support.git import Git
 from tests.support.limits import TIMEOUT
 
 WORKSPACE = """\
@@ -81,10 +86,10 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(copy: Path, *arguments: str) -> str:
-    """What the copy prints."""
+def run(copy: Path, *arguments: str | Path, code: int | None = None) -> str:
+    """What the copy prints. Fails for another exit code."""
     environ = environment({"PYTHONPATH": str(copy), "KEY": "phx_1", "NO_COLOR": "1"})
-    return subprocess.run(
+    ended = subprocess.run(
         [sys.executable, *arguments],
         check=False,
         cwd=copy,
@@ -93,7 +98,9 @@ def run(copy: Path, *arguments: str) -> str:
         stderr=subprocess.STDOUT,
         text=True,
         timeout=TIMEOUT,
-    ).stdout
+    )
+    assert code in (None, ended.returncode), ended.stdout
+    return ended.stdout
 
 
 def validate(copy: Path, resources: str) -> str:
@@ -123,7 +130,6 @@ def test_a_provider_is_one_file(copy: Path) -> None:
 
 
 def test_a_kind_is_one_file(copy: Path) -> None:
-    """What happens to its objects is in test_third_kind.py."""
     resources = """\
 projects: {web: {name: Web}}
 hog_functions:
@@ -155,3 +161,108 @@ def test_a_consequence_is_one_change_of_one_file(copy: Path) -> None:
     module = copy / "reconciler/kinds/project/behaviour.py"
     module.write_text(module.read_text(encoding="utf-8").replace("BEHAVIOUR = ", RULE), "utf-8")
     assert validate(copy, resources) == "The configuration is valid.\n"
+
+
+SERVED = """\
+version: 1
+environments:
+  staging: {base_url: "%s", organization: o, api_key: "${env:KEY}"}
+policy: {prune: true}
+"""
+PROJECTS = "projects: {web: {name: Web}, app: {name: App}}\n"
+RESOURCES = f"""\
+{PROJECTS}hog_functions:
+  slack:
+    project: web
+    name: To Slack
+    enabled: true
+    hog: "return event"
+"""
+NOTHING = "No changes. Live state matches the configuration"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A copy of the program with the kind, a workspace in a repository, and a service."""
+
+    folder: Path
+    service: Service
+    git: Git
+
+    def run(self, *words: str, code: int = 0) -> str:
+        """Run a command in the workspace; return what it prints."""
+        return run(self.folder, "-m", "reconciler", *words, "-C", self.git.folder, code=code)
+
+    def apply(self, *words: str) -> str:
+        """Commit the files, and apply them twice: the second time there is nothing to do."""
+        self.git.commit()
+        applied = self.run("apply", "--auto-approve", *words)
+        written = list(self.service.writes)
+        assert NOTHING in self.run("apply", "--auto-approve")
+        assert self.service.writes == written
+        return applied
+
+    def edit(self, old: str, new: str) -> None:
+        """Change the text of the resources."""
+        file = self.git.folder / "resources.yaml"
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new))
+
+
+@pytest.fixture
+def program(copy: Path) -> Iterator[Program]:
+    (copy / "schemas/hog_function.schema.json").write_text(json.dumps(SCHEMA))
+    with serving() as service:
+        git = Git.init(copy / "repository")
+        files = {"reconciler.yaml": SERVED % service.base_url, "resources.yaml": RESOURCES}
+        write(git.folder, files)
+        yield Program(copy, service, git)
+
+
+def test_it_is_created_updated_renamed_moved_and_deleted(program: Program) -> None:
+    assert "+ create" in program.apply()
+    (made,) = program.service.alive()
+    assert (made["name"], made["enabled"], made["hog"]) == ("To Slack", True, "return event")
+    program.edit("enabled: true", "enabled: false")
+    program.apply()
+    assert not made["enabled"]
+
+    made["hog"] = "return null"
+    for _ in range(2):
+        assert "return null" in program.run("drift", "--no-attribute", code=2)
+    program.apply()
+    assert made["hog"] == "return event"
+    program.run("drift", "--no-attribute")
+    assert program.service.places() == [("To Slack", "Web", made["id"])]
+
+    written = list(program.service.writes)
+    program.run("mv", "hog_function.slack", "chat")
+    program.apply()
+    assert program.service.writes == written
+
+    program.edit("project: web", "project: app")
+    program.apply("--allow-replace")
+    ((name, project, live_id),) = program.service.places()
+    assert (name, project) == ("To Slack", "App")
+    assert live_id != made["id"]
+
+    program.edit("project: app\n", "project: app\n    state: absent\n")
+    assert "- delete" in program.apply()
+    assert program.service.alive() == []
+
+
+def test_it_is_imported_and_pruned(program: Program) -> None:
+    program.apply()
+    written = list(program.service.writes)
+    for _ in range(2):
+        (program.git.folder / "resources.yaml").write_text(PROJECTS)
+        program.run("import", "--into", "resources.yaml")
+        assert "hog: return event" in program.run("show", "hog_function.to-slack")
+        assert "Imported: nothing" in program.run("import", "--into", "resources.yaml")
+    program.apply()
+    assert program.service.writes == written
+
+    (program.git.folder / "resources.yaml").write_text(PROJECTS)
+    assert "- delete" in program.apply()
+    assert program.service.alive() == []

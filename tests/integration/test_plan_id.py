@@ -32,8 +32,9 @@ def test_the_reviewed_plan_is_applied_without_a_question(
 ) -> None:
     reviewed = plan_id(workspace, emulator)[:length]
     ran = reconciler("apply", "-C", workspace, "--plan-id", reviewed, environ=emulator.environ())
-    assert ran.code == 0, ran.err
-    assert "Applied: 2 created" in ran.out
+    assert (ran.code, "Applied: 2 created" in ran.out) == (0, True), ran.err
+    again = reconciler("apply", "-C", workspace, "--plan-id", reviewed, environ=emulator.environ())
+    assert again.code == 4
 
 
 def test_another_plan_is_shown_and_not_applied(workspace: Path, emulator: RunningEmulator) -> None:
@@ -47,24 +48,18 @@ def test_another_plan_is_shown_and_not_applied(workspace: Path, emulator: Runnin
     assert emulator.writes() == []
 
 
-def test_a_plan_that_was_applied_is_not_applied_again(
-    workspace: Path, emulator: RunningEmulator
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        *(
+            (("--plan-id", written), "8 to 64 hexadecimal digits")
+            for written in ("", "3c9a41f", "not-hex-digits", "a" * 65)
+        ),
+        (("plan.json", "--plan-id", "3c9a41f0"), "--plan-id and PLAN_FILE exclude each other"),
+    ],
+)
+def test_an_id_has_8_to_64_hex_digits_and_excludes_a_saved_plan(
+    workspace: Path, words: tuple[str, ...], message: str
 ) -> None:
-    reviewed = plan_id(workspace, emulator)
-    for code in (0, 4):
-        options = ("-C", workspace, "--plan-id", reviewed)
-        assert reconciler("apply", *options, environ=emulator.environ()).code == code
-
-
-@pytest.mark.parametrize("written", ["", "3c9a41f", "not-hex-digits", "a" * 65])
-def test_an_id_has_8_to_64_hex_digits(workspace: Path, written: str) -> None:
-    ran = reconciler("apply", "-C", workspace, "--plan-id", written)
-    assert ran.code == 64
-    assert "8 to 64 hexadecimal digits" in ran.err
-
-
-def test_an_id_excludes_a_saved_plan(workspace: Path) -> None:
-    file = workspace / "plan.json"
-    ran = reconciler("apply", file, "-C", workspace, "--plan-id", "3c9a41f0")
-    assert ran.code == 64
-    assert "--plan-id and PLAN_FILE exclude each other" in ran.err
+    ran = reconciler("apply", "-C", workspace, *words)
+    assert (ran.code, message in ran.err) == (64, True)

@@ -115,10 +115,12 @@ def test_experience_1_an_object_is_named_by_address_id_key_name_or_glob(
     assert planned in " ".join(ran.out.split()).replace(" 0 to create,", "")
 
 
-def test_an_unknown_kind_is_reported_before_anything_is_read(tmp_path: Path) -> None:
+def test_experience_33_mistakes_are_reported_before_anything_is_read(tmp_path: Path) -> None:
     for command in ("plan", "apply", "import"):
         ran = reconciler(command, "-C", tmp_path / "missing", "--kind", "exports")
         assert (ran.code, "did you mean 'batch_export'?" in ran.err) == (64, True)
+    ran = reconciler("apply", "-C", tmp_path)
+    assert (ran.code, "reconciler.yaml" in ran.err, "terminal" in ran.err) == (1, True, False)
 
 
 def test_a_resource_of_another_environment_is_reported_as_such(
@@ -267,15 +269,6 @@ def test_experience_1_an_import_of_nothing_is_a_usage_error(
     ran = run(folder, service, "import", *options)
     assert (ran.code, message in ran.err) == (64, True), ran.err
     assert sorted(folder.iterdir()) == before
-
-
-def test_experience_33_a_missing_workspace_is_reported_before_a_missing_terminal(
-    tmp_path: Path,
-) -> None:
-    ran = reconciler("apply", "-C", tmp_path)
-    assert ran.code == 1
-    assert "reconciler.yaml" in ran.err
-    assert "terminal" not in ran.err
 
 
 @pytest.mark.parametrize(
