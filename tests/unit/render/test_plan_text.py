@@ -377,20 +377,15 @@ def test_a_long_name_does_not_hide_a_danger() -> None:
 
 
 def test_r10_the_danger_of_a_second_environment_is_among_the_first() -> None:
-    danger = planned(
-        desired_of(project(), export("gone", state=State.ABSENT)),
-        live_of(live_project(), live_export("e1", "Gone")),
-    )
-    many = [export(f"x{n}", state=State.ABSENT, name=f"X{n}") for n in range(20)]
-    live = [
-        live_export(f"e{n}", f"X{n}", latest_runs=[{"created_at": f"2026-06-{n + 1:02}T00:00:00Z"}])
-        for n in range(20)
-    ]
-    first = planned(desired_of(project(), *many), live_of(live_project(), *live))
-    plans = [OfEnvironment("dev", first), OfEnvironment("production", danger)]
+    last = [[{"created_at": f"2026-06-{day:02}T00:00:00Z"}] for day in range(1, 21)]
+    live = [live_export(f"e{n}", f"X{n}", latest_runs=runs) for n, runs in enumerate(last)]
+    gone = [export(f"x{n}", state=State.ABSENT) for n in range(20)]
+    first = planned(desired_of(project(), *gone), live_of(live_project(), *live))
+    second = exports(1, {"state": State.ABSENT})
+    plans = [OfEnvironment("dev", first), OfEnvironment("production", second)]
     text = plans_as_text(plans, RenderOptions(style=Style(width=80)))
     assert "21 dangers" in text.splitlines()[0]
-    assert any(re.search(r"!! production.*gone: its", line) for line in text.splitlines()[:14])
+    assert any(re.search(r"!! production.*x0: its", line) for line in text.splitlines()[:14])
     comment = plans_as_markdown(plans)
     assert "### 2 environments · 21 dangers" in comment
-    assert re.search(r"> - production.*gone: its", comment[:1_500])
+    assert re.search(r"> - production.*x0: its", comment[:1_500])
