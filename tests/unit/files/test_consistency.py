@@ -147,13 +147,6 @@ def test_names_clash_however_the_parent_is_named(tmp_path: Path, parent: str) ->
     assert [str(mark) for mark, _ in clash.related] == ["a.yaml:6:11"]
 
 
-def test_two_resources_are_not_pinned_to_one_id(tmp_path: Path) -> None:
-    pinned = EXPORT.replace("name: Lake", "id: abc\n    name: Lake")
-    twin = pinned.replace("lake", "twin").replace("Lake", "Twin")
-    files = {**FILES, "a.yaml": f"{PROJECT}batch_exports:\n{pinned}{twin}"}
-    assert codes(told(tmp_path, files)) == [("same-id", "a.yaml:12:9")]
-
-
 def test_a_parent_is_replaced_and_not_merged(tmp_path: Path) -> None:
     files = {
         "reconciler.yaml": "version: 1\ndefaults: {batch_export: {project: {name: Web}}}\n",

@@ -43,18 +43,6 @@ def reported(folder: Path, files: dict[str, str]) -> list[Diagnostic]:
     return list(load_all(folder, environ={}))
 
 
-def test_configuration_3_a_mistake_of_one_environment_names_it_and_the_variable(
-    tmp_path: Path,
-) -> None:
-    files = {"reconciler.yaml": ENVIRONMENTS, "a.yaml": export()}
-    (diagnostic,) = reported(tmp_path, files)
-    assert diagnostic.environments == ("production",)
-    assert diagnostic.related == ((Mark("reconciler.yaml", 5, 31), "variable bucket"),)
-    text = diagnostics_as_text([diagnostic])
-    assert " (in production) [wrong-type]\n" in text
-    assert "\n  reconciler.yaml:5:31: variable bucket\n" in text
-
-
 def test_configuration_3_every_format_names_the_environments(tmp_path: Path) -> None:
     write(tmp_path, {"reconciler.yaml": ENVIRONMENTS, "a.yaml": export()})
     validate = ("validate", "-C", tmp_path, "--format")
@@ -92,15 +80,6 @@ def test_configuration_3_a_mistake_of_all_environments_names_none(
     assert {label for _, label in diagnostic.related} == {"variable bucket"}
 
 
-def test_configuration_3_an_unknown_variable_names_the_environments_without_it(
-    tmp_path: Path,
-) -> None:
-    workspace = ENVIRONMENTS.replace("vars: {bucket: acme}\n", "").replace("5", "acme")
-    (diagnostic,) = reported(tmp_path, {"reconciler.yaml": workspace, "a.yaml": export()})
-    assert diagnostic.code == "unknown-variable"
-    assert diagnostic.environments == ("staging", "third")
-
-
 def test_configuration_3_a_field_of_defaults_is_wrong_everywhere(tmp_path: Path) -> None:
     workspace = f"{ENVIRONMENTS}defaults: {{batch_export: {{intervall: hour}}}}\n"
     files = {"reconciler.yaml": workspace.replace("5", "acme"), "a.yaml": export()}
@@ -128,11 +107,6 @@ def test_a_variable_of_one_environment_that_another_one_uses_is_used(tmp_path: P
     assert [item.message for item in reported(tmp_path, files)] == ["variable 'bucket' is not used"]
     loaded = load(tmp_path, environment="a", environ={})
     assert [item.message for item in loaded.diagnostics] == ["variable 'bucket' is not used"]
-
-
-def test_an_error_that_may_hide_a_use_hides_unused_variables(tmp_path: Path) -> None:
-    files = {"reconciler.yaml": "version: 1\nvars: {bucket: a}\n", "a.yaml": "projects: [\n"}
-    assert [item.code for item in reported(tmp_path, files)] == ["bad-yaml"]
 
 
 @pytest.mark.parametrize(

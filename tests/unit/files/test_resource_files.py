@@ -216,12 +216,6 @@ def test_experience_7_a_mistake_in_a_resource_file_is_not_skipped(
     assert all(diagnostic.level is not Level.NOTE for diagnostic in found)
 
 
-def test_experience_7_a_file_that_a_pattern_names_is_not_skipped(tmp_path: Path) -> None:
-    workspace = f"{WORKSPACE}resources: [docker-compose.yml]\n"
-    files = {"reconciler.yaml": workspace, "docker-compose.yml": COMPOSE}
-    assert len(only(reported(tmp_path, files), "unknown-field")) == 2
-
-
 def test_comments_and_empty_files_are_no_files_of_other_tools(tmp_path: Path) -> None:
     files = {"reconciler.yaml": WORKSPACE, "a.yaml": "# later: projects\n", "b.yaml": "---\n"}
     found = reported(tmp_path, files)
@@ -231,13 +225,6 @@ def test_comments_and_empty_files_are_no_files_of_other_tools(tmp_path: Path) ->
 def test_the_only_workspace_file_has_another_name(tmp_path: Path) -> None:
     (diagnostic,) = only(reported(tmp_path, {"reconciler.yml": WORKSPACE}), "no-workspace")
     assert diagnostic.hint == "rename reconciler.yml to reconciler.yaml"
-
-
-@pytest.mark.parametrize("name", ["reconciler.yml", "sub/Reconciler.yaml"])
-def test_a_workspace_file_with_another_name_is_reported(tmp_path: Path, name: str) -> None:
-    """A file with a wrong name must not be ignored silently."""
-    (problem,) = reported(tmp_path, {"reconciler.yaml": WORKSPACE, name: "vars: {a: b}\n"})
-    assert (problem.code, problem.at and problem.at.file) == ("misnamed-workspace", name)
 
 
 def test_hidden_files_are_not_read(tmp_path: Path) -> None:

@@ -28,14 +28,6 @@ def value_of(text: str) -> JSON:
     return document.value
 
 
-def test_configuration_4_an_anchor_that_is_defined_twice_is_named_with_both_places() -> None:
-    problem = the_problem_of("a: &x 1\nb: *x\nc: &x 2\nd: *x\n")
-    assert (problem.code, problem.at.line, problem.at.column) == ("duplicate-anchor", 3, 4)
-    assert "'x'" in problem.message
-    ((first, _),) = problem.related
-    assert (first.line, first.column) == (1, 4)
-
-
 @pytest.mark.parametrize(
     ("text", "line", "column"),
     [
@@ -141,12 +133,6 @@ def test_text_after_a_value_in_brackets_or_quotes_comes_with_the_quoted_value(
     assert (problem.code, problem.at.column) == ("bad-yaml", column)
     assert "after the closing" in problem.message
     assert fix in str(problem.hint)
-
-
-def test_a_quote_that_was_not_closed_above_is_reported_where_the_text_ends() -> None:
-    problem = the_problem_of('a: "b\nc: "d"\n')
-    assert (problem.at.line, problem.at.column) == (2, 5)
-    assert "quotes" in str(problem.hint)
 
 
 @pytest.mark.parametrize(
