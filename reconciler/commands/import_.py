@@ -142,16 +142,14 @@ def _secrets(imported: Imported) -> Iterator[str]:
 
 
 def _left(left: Left) -> str:
-    field = f" {left.what}" if left.path else ""
-    return printable(
-        f"{left.live.kind} {named(left.live.name)} (id {left.live.id}){field}: {left.why}"
-    )
+    field = f" {left.field}" if left.field else ""
+    return printable(f"{left.kind} {named(left.name)} (id {left.id}){field}: {left.why}")
 
 
 def _counts(imported: Imported) -> str:
     kinds = Counter(resource.address.kind for resource in imported.adopted)
     parts = [", ".join(several(count, kind) for kind, count in kinds.items()) or "nothing"]
-    extended = len(imported.existing)
+    extended = sum(not file.new for file in imported.files)
     if imported.files:
         files = several(len(imported.files), "file")
         parts.append(f"into {files}" + (f" ({extended} existing)" if extended else ""))

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from itertools import chain, count
 from typing import Any, TypeAlias
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import Struct, field
 
 from reconciler.commands.import_choice import Adoption, ImportContext
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
@@ -27,7 +27,7 @@ from reconciler.files.yaml_document import Document
 from reconciler.kinds import kinds_by_name
 from reconciler.model.kind import Dialect, Integrations, Kind
 from reconciler.model.live import LiveObject
-from reconciler.model.public import Public, derived
+from reconciler.model.public import Public
 from reconciler.model.run import may_be_by_service
 from reconciler.model.schemas import (
     MergedObject,
@@ -78,39 +78,19 @@ class LiveName(Public, frozen=True):
         return cls(live.kind, live.id, live.name)
 
 
-class Left(Public, frozen=True):
-    """A live object or one of its fields that is not imported. `path` is empty for the object."""
+class Left(LiveName, frozen=True):
+    """A live object or one of its fields that is not imported."""
 
-    internal = frozenset({"live", "path"})
+    optional = frozenset({"field"})
 
-    live: LiveObject
-    path: Path
     why: str
+    field: str = ""
+    """The field, absent for the object."""
 
-    @property
-    def what(self) -> str:
-        """The field, empty for the object."""
-        return path_text(self.path)
 
-    @derived
-    def kind(self) -> str:
-        """Its kind."""
-        return self.live.kind
-
-    @derived
-    def id(self) -> str:
-        """Its id."""
-        return self.live.id
-
-    @derived
-    def name(self) -> str:
-        """Its live name."""
-        return self.live.name
-
-    @derived
-    def field(self) -> str | UnsetType:
-        """The field, absent for the object."""
-        return self.what or UNSET
+def left_out(live: LiveObject, path: Path, why: str) -> Left:
+    """Return what is left out of an object: a field, or the object if the path is empty."""
+    return Left(live.kind, live.id, live.name, why, path_text(path))
 
 
 class NeededSecret(Public, frozen=True):
@@ -224,7 +204,7 @@ class Drafting(Struct):
 
     def leave(self, adoption: Adoption, path: Path, reason: str) -> None:
         """Note what is left out: a field, or the object if the path is empty."""
-        self.left.append(Left(adoption.live, path, reason))
+        self.left.append(left_out(adoption.live, path, reason))
 
     def _identity(self, adoption: Adoption, defaults: JSONObject) -> dict[str, JSON]:
         """Return what identifies the object besides its name."""

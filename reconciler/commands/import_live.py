@@ -25,7 +25,13 @@ from reconciler.commands.import_choice import (
     key_of,
     may_choose,
 )
-from reconciler.commands.import_drafts import Drafting, Left, LiveName, NeededSecret
+from reconciler.commands.import_drafts import (
+    Drafting,
+    Left,
+    LiveName,
+    NeededSecret,
+    left_out,
+)
 from reconciler.commands.init import SCHEMA_FILE
 from reconciler.commands.session import (
     Session,
@@ -49,7 +55,7 @@ from reconciler.files.yaml_loader import parse
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.kind import Kind
 from reconciler.model.live import OTHER_TOOL, Identity, Live, LiveObject, is_of_other_tool
-from reconciler.model.public import Public, derived
+from reconciler.model.public import Public
 from reconciler.model.resource import ParentRef
 from reconciler.model.settings import PlanOptions
 from reconciler.model.text import listed
@@ -95,18 +101,17 @@ class Imported(Public, frozen=True):
     """What an import did, or would do if not `written`, as `import --format json` prints it."""
 
     schema = "import"
-    internal = frozenset({"files", "existing", "ignored", "changes"})
+    internal = frozenset({"texts", "changes"})
     version = 2
 
-    files: Mapping[str, str]
-    """The new texts by path."""
-    existing: frozenset[str]
-    """The paths of those that are extended."""
+    files: tuple[WrittenFile, ...]
+    """The files."""
     adopted: tuple[Adopted, ...] = field(name="resources")
     """Resources that were written."""
     claimed: int = field(name="in_the_files_already")
     """Selected objects that are in the files already."""
-    ignored: tuple[LiveObject, ...]
+    ignored: tuple[LiveName, ...]
+    """The selected objects that `policy.ignore` excludes."""
     refused: tuple[Left, ...] = field(name="not_imported")
     """Objects that cannot be imported."""
     left_out: tuple[Left, ...]
@@ -114,19 +119,11 @@ class Imported(Public, frozen=True):
     secrets: tuple[NeededSecret, ...]
     """The environment variables to set."""
     calls: int
+    texts: Mapping[str, str]
+    """The new texts by path."""
     changes: Mapping[str, FileChange] = {}
     """The change of each file, if not `written`."""
     written: bool = True
-
-    @derived
-    def files_(self) -> tuple[WrittenFile, ...]:
-        """The files."""
-        return tuple(WrittenFile(name, name not in self.existing) for name in self.files)
-
-    @derived
-    def ignored_(self) -> tuple[LiveName, ...]:
-        """The selected objects that `policy.ignore` excludes."""
-        return tuple(map(LiveName.of, self.ignored))
 
 
 async def import_live(
@@ -174,12 +171,12 @@ async def import_live(
         live = await with_integrations(transport, live, users | needed)
         imported = _imported(choice, session, filing, live, share_secrets=share_secrets)
         if dry_run:
-            changes = changed_files(workspace.folder, imported.files, write=False)
+            changes = changed_files(workspace.folder, imported.texts, write=False)
             imported = replace(imported, changes=changes, written=False)
         else:
             # A Ctrl-C during the work above takes effect here, before a file changes.
             await asyncio.sleep(0)
-            write_files(workspace.folder, imported.files)
+            write_files(workspace.folder, imported.texts)
         return workspace.masked(replace(imported, calls=transport.calls))
 
 
@@ -201,7 +198,7 @@ def _imported(
     objects = chosen(choice, context)
     ignored = {live.identity for live in matching.ignored}
     refused = {
-        live.identity: Left(live, (), reason)
+        live.identity: left_out(live, (), reason)
         for live in objects
         if live.identity not in ignored
         and (reason := _reason_against(live, context) or doubts.get(live.identity)) is not None
@@ -210,18 +207,18 @@ def _imported(
     new = [item for item in every if item.live.identity not in context.claims]
     drafting = _without_changes(new, context, session, filing)
     return Imported(
-        files=drafting.texts,
-        existing=frozenset(name for name in drafting.texts if filing.source.read(name) is not None),
+        files=tuple(WrittenFile(name, filing.source.read(name) is None) for name in drafting.texts),
         adopted=tuple(
             Adopted(address, adoption.live.id, adoption.live.name, file)
             for address, (adoption, file) in drafting.written.items()
         ),
         claimed=len(every) - len(new),
-        ignored=tuple(live for live in objects if live.identity in ignored),
-        refused=(*refused.values(), *(left for left in drafting.left if not left.path)),
-        left_out=tuple(left for left in drafting.left if left.path),
+        ignored=tuple(LiveName.of(live) for live in objects if live.identity in ignored),
+        refused=(*refused.values(), *(left for left in drafting.left if not left.field)),
+        left_out=tuple(left for left in drafting.left if left.field),
         secrets=tuple(drafting.secrets),
         calls=0,
+        texts=drafting.texts,
     )
 
 
@@ -282,7 +279,7 @@ def _without_changes(
             if address not in hopeless
         }
         left = [adoption.live for adoption in new if adoption.address in hopeless]
-        refused += (Left(live, (), "its plan would not be empty") for live in left)
+        refused += (left_out(live, (), "its plan would not be empty") for live in left)
         new = [adoption for adoption in new if adoption.address not in hopeless]
 
 
