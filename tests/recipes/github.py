@@ -29,6 +29,37 @@ _OUTPUT = re.compile(
 _SCRIPT = f"""#!/bin/sh
 exec {sys.executable} -IS {{}} "$@"
 """
+REPOSITORY = "acme/pipelines"
+
+
+def context(branch: str, commit: str, name: str, **event: Any) -> dict[str, Any]:
+    """Return the context of a run of GitHub for a commit of the default branch."""
+    return {
+        "sha": commit,
+        "ref": f"refs/heads/{branch}",
+        "ref_name": branch,
+        "repository": REPOSITORY,
+        "event_name": name,
+        "event": {"repository": {"default_branch": branch}, **event},
+    }
+
+
+def proposal(branch: str, commit: str, repository: str = REPOSITORY) -> dict[str, Any]:
+    """Return the context of a run for a pull request."""
+    head = {"number": 7, "head": {"repo": {"full_name": repository}}}
+    run = context(branch, commit, "pull_request", pull_request=head)
+    return {**run, "ref": "refs/pull/7/merge", "base_ref": branch}
+
+
+def after_plan(branch: str, commit: str) -> dict[str, Any]:
+    """Return the context of a run after that of a pull request."""
+    run = {
+        "event": "pull_request",
+        "id": 1,
+        "head_repository": {"full_name": REPOSITORY},
+        "pull_requests": [{"number": 7}],
+    }
+    return context(branch, commit, "workflow_run", workflow_run=run)
 
 
 def write_program(path: Path, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -11,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.commands.init import RECIPES
 from tests.conftest import ROOT
+from tests.recipes.gitlab import filled
 from tests.recipes.scripts import FILES, FOLDER, commands, documents, parses, recipe, scripts
 from tests.support.cli import write
 from tests.support.limits import TIMEOUT
@@ -48,11 +49,6 @@ def test_hooks_of_pre_commit_run_commands_that_exist() -> None:
         assert re.search(hook["files"], "pipelines/reconciler.yaml")
 
 
-def test_every_recipe_of_init_exists() -> None:
-    sources = [source for recipe in RECIPES.values() for source in recipe.values()]
-    assert all((FOLDER / source).is_file() for source in sources)
-
-
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_jobs_on_github_have_a_key_or_a_token_that_writes(path: Path) -> None:
     (workflow,) = documents(path)
@@ -74,18 +70,20 @@ def test_jobs_on_github_have_a_key_or_a_token_that_writes(path: Path) -> None:
             assert re.search(r"@[0-9a-f]{40}$", step.get("uses", f"@{'0' * 40}"))
 
 
-def test_jobs_of_pull_requests_leave_no_token_in_the_checkout() -> None:
+def test_jobs_of_pull_requests_have_no_token_and_an_apply_is_never_cancelled() -> None:
     (workflow,) = documents(FOLDER / "github/reconciler-plan.yml")
     assert list(workflow[True]) == ["pull_request", "merge_group"]
     assert "head.repo.full_name == github.repository" in workflow["jobs"]["plan"]["if"]
     for job in workflow["jobs"].values():
         assert job["steps"][0]["with"] == {"fetch-depth": 0, "persist-credentials": False}
-
-
-def test_an_apply_is_never_cancelled() -> None:
-    (workflow,) = documents(FOLDER / "github/reconciler-apply.yml")
-    assert workflow["concurrency"]["cancel-in-progress"] is False
-    assert workflow[True]["push"]["branches"] == ["main"]
+    (apply,) = documents(FOLDER / "github/reconciler-apply.yml")
+    assert apply["concurrency"]["cancel-in-progress"] is False
+    assert apply[True]["push"]["branches"] == ["main"]
+    # The job that comments runs nothing of the pull request.
+    (comment,) = documents(FOLDER / "github/reconciler-comment.yml")
+    (step,) = comment["jobs"]["comment"]["steps"]
+    assert "uses" not in step
+    assert "secrets." not in yaml.safe_dump(comment)
 
 
 def test_only_the_keys_of_the_workflow_with_a_secret_store_differ() -> None:
@@ -103,13 +101,6 @@ def test_only_the_keys_of_the_workflow_with_a_secret_store_differ() -> None:
                 keys_of_store, step["run"] = step["run"].split('<<< "$secret")\n')
                 assert f'/{"write" if name == "apply" else "read"}"' in keys_of_store
     assert store == plain
-
-
-def test_the_job_that_comments_runs_nothing_of_the_pull_request() -> None:
-    (workflow,) = documents(FOLDER / "github/reconciler-comment.yml")
-    (step,) = workflow["jobs"]["comment"]["steps"]
-    assert "uses" not in step
-    assert "secrets." not in yaml.safe_dump(workflow)
 
 
 def test_jobs_on_gitlab_and_azure_are_separated() -> None:
@@ -138,9 +129,7 @@ def test_the_action_reads_inputs_as_variables() -> None:
         assert "${{" not in step["run"]
     used = set(re.findall(r"inputs\.(\w+)", yaml.safe_dump(action["runs"])))
     assert used == set(action["inputs"])
-
-
-def test_the_image_does_not_run_as_root() -> None:
+    # And the image does not run as root.
     lines = (FOLDER / "container/Containerfile").read_text(encoding="utf-8").splitlines()
     assert [line.split()[1] for line in lines if line.startswith("USER")] == ["65532:65532"]
     assert any("--require-hashes -r requirements.txt" in line for line in lines)
@@ -194,6 +183,46 @@ def test_security_s7_a_job_with_a_key_installs_no_name_that_nobody_owns() -> Non
         assert {"--no-deps", "--no-build-isolation"} <= set(program.split())
         if path.name != "action.yml":
             assert 'test "$(git -C source rev-parse HEAD)" = "$COMMIT"' in script
+
+
+def texts(value: Any) -> Any:
+    """Return a document with numbers and booleans as texts, as Azure's schema has them."""
+    if isinstance(value, dict):
+        return {key: texts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [texts(item) for item in value]
+    return json.dumps(value) if isinstance(value, (bool, int)) else value
+
+
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        ("gitlab-ci", FOLDER / "gitlab/reconciler.yml"),
+        ("gitlab-ci", FOLDER / "gitlab/environment.yml"),
+        ("gitlab-ci", FOLDER / "gitlab/gitlab-ci.yml"),
+        ("azure-pipelines", FOLDER / "azure/reconciler.yml"),
+        ("github-actions", ROOT / "action.yml"),
+    ],
+    ids=lambda value: value.name if isinstance(value, Path) else value,
+)
+def test_a_recipe_complies_with_the_schema_of_its_host(
+    tmp_path: Path, schema: str, path: Path
+) -> None:
+    program = shutil.which("check-jsonschema")
+    if program is None:
+        pytest.skip("check-jsonschema is not installed")
+    files = []
+    parts = documents(path)
+    if "spec" in parts[0]:
+        # The schema knows no inputs in the place of a list.
+        parts = [parts[0], filled(*parts, {"image": "image@sha256:0"})]
+    for number, document in enumerate(parts):
+        files.append(tmp_path / f"{number}.json")
+        value = texts(document) if schema == "azure-pipelines" else document
+        files[-1].write_text(json.dumps(value), encoding="utf-8")
+    # Azure's schema has a pattern that is invalid in the Unicode mode of ECMAScript.
+    words = ["--builtin-schema", f"vendor.{schema}", "--regex-variant", "nonunicode"]
+    run(program, *words, *map(str, files))
 
 
 def run(*words: str, folder: Path | None = None) -> str:

@@ -18,7 +18,14 @@ import yaml
 
 from tests.conftest import StartService
 from tests.recipes.azure import Azure
-from tests.recipes.github import Forge, JobResult, source_repository
+from tests.recipes.github import (
+    Forge,
+    JobResult,
+    after_plan,
+    context,
+    proposal,
+    source_repository,
+)
 from tests.recipes.gitlab import GitLab
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
@@ -119,43 +126,23 @@ class OnGitHub:
         assert (result.code, result.skipped) == (0, False), result.log
         return result
 
-    def event(self, name: str, commit: str, **event: Any) -> dict[str, Any]:
-        branch = self.place.branch
-        return {
-            "sha": commit,
-            "ref": f"refs/heads/{branch}",
-            "ref_name": branch,
-            "repository": "acme/pipelines",
-            "event_name": name,
-            "event": {"repository": {"default_branch": branch}, **event},
-        }
-
     def check(self, environment: str, commit: str) -> str:
-        head = {"repo": {"full_name": "acme/pipelines"}}
-        event = self.event("pull_request", commit, pull_request={"number": 7, "head": head})
-        event |= {"ref": "refs/pull/7/merge", "base_ref": self.place.branch}
-        self.run("plan", "plan", environment, event)
+        branch = self.place.branch
+        self.run("plan", "plan", environment, proposal(branch, commit))
         if environment == "production":
-            before = self.place.origin.head(f"{commit}~")
-            queued = self.event("merge_group", commit, merge_group={"base_sha": before})
+            group = {"base_sha": self.place.origin.head(f"{commit}~")}
+            queued = context(branch, commit, "merge_group", merge_group=group)
             self.run("plan", "plan", environment, queued)
-        about = {
-            "event": "pull_request",
-            "id": 1,
-            "head_repository": {"full_name": "acme/pipelines"},
-            "pull_requests": [{"number": 7}],
-        }
-        posted = self.event("workflow_run", commit, workflow_run=about)
-        self.run("comment", "comment", environment, posted)
+        self.run("comment", "comment", environment, after_plan(branch, commit))
         return self.forge.state()["comments"][-1]["body"]
 
     def deploy(self, environment: str, commit: str, before: str) -> None:
-        event = self.event("push", commit, before=before)
+        event = context(self.place.branch, commit, "push", before=before)
         plan = self.run("apply", "plan", environment, {**event})
         self.run("apply", "apply", environment, {**event, "needs": {"plan": plan}})
 
     def drift(self, environment: str, commit: str) -> bool:
-        event = self.event("schedule", commit)
+        event = context(self.place.branch, commit, "schedule")
         drift = self.run("drift", "drift", environment, {**event})
         self.run("drift", "issue", environment, {**event, "needs": {"drift": drift}})
         title = f"Drift in {environment}"

@@ -15,7 +15,15 @@ import yaml
 
 from tests.conftest import StartService
 from tests.recipes.gh import BOT
-from tests.recipes.github import Forge, JobResult, write_program
+from tests.recipes.github import (
+    REPOSITORY,
+    Forge,
+    JobResult,
+    after_plan,
+    context,
+    proposal,
+    write_program,
+)
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
@@ -24,7 +32,6 @@ pytestmark = pytest.mark.skipif(
     not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed"
 )
 SETTINGS = "version: 1\nenvironments: {production: {}}\npolicy: {prune: true}\n"
-REPOSITORY = "acme/pipelines"
 
 
 @dataclass
@@ -55,33 +62,14 @@ class Team:
         before = self.git.head()
         commit = self.commit(**intervals)
         self.git.run("push", "--quiet", "origin", "HEAD:refs/heads/main")
-        return self.on_main(commit, "push", before=before)
-
-    def on_main(self, commit: str, name: str, **event: Any) -> dict[str, Any]:
-        """Return the context of a run on main."""
-        return {
-            "sha": commit,
-            "ref": "refs/heads/main",
-            "ref_name": "main",
-            "repository": REPOSITORY,
-            "event_name": name,
-            "event": {"repository": {"default_branch": "main"}, **event},
-        }
+        return context("main", commit, "push", before=before)
 
     def propose(self, *, repository: str = REPOSITORY, **intervals: Any) -> dict[str, Any]:
         """Commit and push to a branch; return the context of the run for its pull request."""
         commit = self.commit(**intervals)
         self.git.run("push", "--quiet", "--force", "origin", "HEAD:refs/heads/feature")
         self.git.run("reset", "--quiet", "--hard", "origin/main")
-        return {
-            **self.on_main(
-                commit,
-                "pull_request",
-                pull_request={"number": 7, "head": {"repo": {"full_name": repository}}},
-            ),
-            "ref": "refs/pull/7/merge",
-            "base_ref": "main",
-        }
+        return proposal("main", commit, repository)
 
     def run(self, recipe: str, job: str, github: dict[str, Any], **needs: JobResult) -> JobResult:
         """Run a job of a recipe."""
@@ -98,14 +86,7 @@ class Team:
 
     def comment(self) -> JobResult:
         """Run the job that posts the plan of a pull request."""
-        run = {
-            "event": "pull_request",
-            "id": 1,
-            "head_repository": {"full_name": REPOSITORY},
-            "pull_requests": [{"number": 7}],
-        }
-        main = self.on_main(self.git.head("origin/main"), "workflow_run", workflow_run=run)
-        return self.run("comment", "comment", main)
+        return self.run("comment", "comment", after_plan("main", self.git.head("origin/main")))
 
     def applied(self) -> dict[str, str]:
         """Return the commits of the recorded exports in the origin, by key."""
@@ -265,7 +246,7 @@ def test_drift_keeps_one_issue_open(team: Team) -> None:
 
 def propose_drift(team: Team) -> dict[str, Any]:
     """Run the nightly workflow that proposes drift; return the last pull request."""
-    main = team.on_main(team.git.head("origin/main"), "schedule")
+    main = context("main", team.git.head("origin/main"), "schedule")
     patch = team.run("drift-pull-request", "patch", main)
     assert patch.code == 0, patch.log
     proposed = team.run("drift-pull-request", "propose", main, patch=patch)
@@ -315,7 +296,7 @@ def test_ecosystem_3_drift_is_proposed_until_it_is_gone(
 
 def night(team: Team) -> tuple[dict[str, Any], JobResult]:
     """Run both jobs of the nightly drift; return its context and the first one."""
-    main = team.on_main(team.git.head(), "schedule")
+    main = context("main", team.git.head(), "schedule")
     drift = team.run("drift", "drift", main)
     assert drift.code == 0, drift.log
     issue = team.run("drift", "issue", main, drift=drift)

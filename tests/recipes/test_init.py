@@ -16,29 +16,24 @@ from tests.support.cli import reconciler, write
 from tests.support.git import Git
 
 
-def test_workflows_name_the_workspace_and_the_environment(tmp_path: Path) -> None:
-    git = Git.init(tmp_path / "repo")
-    folder = git.folder / "data/web pipelines"
-    folder.mkdir(parents=True)
-    done = write_recipe("github", InitOptions(folder, "no"))
-    assert (set(done.written), done.kept) == (set(RECIPES["github"]), ())
-    (apply,) = documents(git.folder / ".github/workflows/reconciler-apply.yml")
-    assert apply["env"]["WORKSPACE"] == "data/web pipelines"
-    assert apply["env"]["ENVIRONMENT"] == "no"
-    assert apply["env"]["SOURCE"] == REPOSITORY
-    assert apply["jobs"]["apply"]["environment"] == "no"
-
-
 @pytest.mark.parametrize("host", RECIPES)
 def test_every_recipe_is_filled_in(tmp_path: Path, host: str) -> None:
     git = Git.init(tmp_path / "repo")
-    (git.folder / "w").mkdir()
-    for name in write_recipe(host, InitOptions(git.folder / "w", "staging")).written:
+    folder = git.folder / "data/web pipelines"
+    folder.mkdir(parents=True)
+    done = write_recipe(host, InitOptions(folder, "staging"))
+    assert (set(done.written), done.kept) == (set(RECIPES[host]), ())
+    for name in done.written:
         if name not in (".gitlab/reconciler-component.yml", ".gitlab-ci.yml"):
             values = yaml.safe_dump_all(documents(git.folder / name))
             assert "staging" in values or name.endswith("comment.yml")
             assert "production" not in values
         assert not re.search("@[A-Z_]+@", (git.folder / name).read_text())
+    if host == "github":
+        (apply,) = documents(git.folder / ".github/workflows/reconciler-apply.yml")
+        assert apply["env"]["WORKSPACE"] == "data/web pipelines"
+        assert (apply["env"]["ENVIRONMENT"], apply["env"]["SOURCE"]) == ("staging", REPOSITORY)
+        assert apply["jobs"]["apply"]["environment"] == "staging"
 
 
 def test_the_option_creates_a_workspace_or_uses_the_existing_one(tmp_path: Path) -> None:
@@ -86,28 +81,23 @@ def test_existing_files_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "environment"), [("${{ secrets.KEY }}", "production"), ("w", 'a"\n- b')]
+    ("folder", "environment", "base_url", "branch"),
+    [
+        ("${{ secrets.KEY }}", "production", None, "main"),
+        ("w", 'a"\n- b', None, "main"),
+        ("w", "production", "https://x.example/${{ secrets.A }}", "main"),
+        ("w", "production", None, "a}}b"),
+    ],
 )
-def test_names_with_syntax_of_a_pipeline_are_refused(
-    tmp_path: Path, folder: str, environment: str
+def test_texts_with_syntax_of_a_pipeline_are_refused(
+    tmp_path: Path, folder: str, environment: str, base_url: str | None, branch: str
 ) -> None:
     git = Git.init(tmp_path / "repo")
     (git.folder / folder).mkdir()
-    with pytest.raises(BadUsage):
-        write_recipe("github", InitOptions(git.folder / folder, environment))
-    assert not (git.folder / ".github").exists()
-
-
-@pytest.mark.parametrize(
-    ("base_url", "branch"), [("https://x.example/${{ secrets.A }}", "main"), (None, "a}}b")]
-)
-def test_addresses_and_branches_with_syntax_of_a_pipeline_are_refused(
-    tmp_path: Path, base_url: str | None, branch: str
-) -> None:
-    git = Git.init(tmp_path / "repo")
     git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
     with pytest.raises(BadUsage):
-        write_recipe("github", InitOptions(git.folder, "production", base_url))
+        write_recipe("github", InitOptions(git.folder / folder, environment, base_url))
+    assert not (git.folder / ".github").exists()
 
 
 def test_ecosystem_1_the_branch_is_the_default_one_or_the_current_one(tmp_path: Path) -> None:
