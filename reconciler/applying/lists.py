@@ -100,6 +100,10 @@ class Lists:
                 self.surveyed.discard(scope.kind)
         return await self._shared(scope, since)
 
+    def routes(self, scope: Scope) -> Routes:
+        """Return the routes of the objects of a scope."""
+        return Routes(kinds_by_name()[scope.kind], self.organization, scope.parent_id)
+
     async def items(self, scope: Scope) -> list[LiveObject]:
         """Return the objects of a scope now. Raises ServiceError."""
         kind = kinds_by_name()[scope.kind]
@@ -120,12 +124,8 @@ class Lists:
 
     async def living_of(self, items: Iterable[LiveObject]) -> list[LiveObject]:
         """Return those of some listed objects in full that exist. Raises ServiceError."""
-        full = [
-            await self.living(
-                Routes(kinds_by_name()[item.kind], self.organization, item.parent_id), item.id
-            )
-            for item in items
-        ]
+        routes = ((self.routes(Scope(item.kind, item.parent_id)), item.id) for item in items)
+        full = [await self.living(*route) for route in routes]
         return [item for item in full if item is not None]
 
     async def _shared(self, scope: Scope, since: float) -> Listing:

@@ -153,7 +153,7 @@ class Actions(Struct):
 
     async def delete(self, work: Work, what: str = "") -> None:
         """Delete an object, the old one of a replacement, too. It may be gone already."""
-        change, routes = work.change, self._old_routes(work.change)
+        change, routes = work.change, self.lists.routes(self._old_scope(work.change))
         live_id = change.live_id or ""
 
         async def look() -> float:
@@ -236,7 +236,7 @@ class Actions(Struct):
 
         That is the plan's own, a list that all changes in its scope share, or the object.
         """
-        change, routes = work.change, self._old_routes(work.change)
+        change, routes = work.change, self.lists.routes(self._old_scope(work.change))
         kind, live_id = routes.kind, change.live_id or ""
         now = self.transport.clock()
         seen_at = self.lists.live.seen_at(kind.name, live_id)
@@ -439,15 +439,10 @@ class Actions(Struct):
         return answer
 
     def _routes(self, change: Change) -> Routes:
-        kind = kinds_by_name()[change.address.kind]
+        routes = self.lists.routes(self.scope_of(change))
         if change.parent is not None and self._parent_id(change) is None:
-            raise ServiceError(f"the id of {kind.parent} '{change.parent}' is not known")
-        return Routes(kind, self.lists.organization, self._parent_id_in_paths(change))
-
-    def _old_routes(self, change: Change) -> Routes:
-        """Return the routes of the object that is modified, deleted or replaced."""
-        scope = self._old_scope(change)
-        return Routes(kinds_by_name()[scope.kind], self.lists.organization, scope.parent_id)
+            raise ServiceError(f"the id of {routes.kind.parent} '{change.parent}' is not known")
+        return routes
 
     def _parent_id_in_paths(self, change: Change) -> str | None:
         """Return the id of the parent in paths, None for those of the organization."""

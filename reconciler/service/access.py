@@ -10,6 +10,7 @@ from reconciler.errors import Forbidden, InvalidResponse, NotFound, ServiceError
 from reconciler.model.kind import Dialect, Kind
 from reconciler.model.live import Repeat, Request
 from reconciler.model.values import JSON
+from reconciler.service.pages import page_of
 from reconciler.service.transport import Transport
 
 _ORGANIZATIONS = "/api/organizations/"
@@ -63,9 +64,7 @@ async def read_key(transport: Transport) -> KeyAccess | None:
 async def read_organizations(transport: Transport) -> Mapping[str, str]:
     """Return the names of the organizations that the key sees, by id. Raises ServiceError."""
     body = (await transport.send(Request("GET", _ORGANIZATIONS, Repeat.SAFE))).body
-    items = body.get("results") if isinstance(body, Mapping) else None
-    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
-        raise InvalidResponse(f"GET {_ORGANIZATIONS}: the response is not a page of objects")
+    _, items, _ = page_of(body, f"GET {_ORGANIZATIONS}")
     return {str(item.get("id")): str(item.get("name")) for item in items}
 
 

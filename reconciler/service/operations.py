@@ -17,6 +17,7 @@ from reconciler.model.run import BackfillRow, InvalidRun, Run
 from reconciler.model.schemas import time_text
 from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text, printable, quoted
 from reconciler.model.values import JSON, JSONObject
+from reconciler.service.pages import page_of
 from reconciler.service.transport import Transport
 
 _Value = TypeVar("_Value")
@@ -85,7 +86,7 @@ class ObjectCalls(Struct, frozen=True):
         yielded, seen = 0, set[str]()
         for _ in range(MOST_PAGES):
             body = (await self.transport.send(request)).body
-            items, following = _page(body, request.label)
+            _, items, following = page_of(body, request.label)
             for item in items:
                 yield item
             yielded += len(items)
@@ -117,15 +118,6 @@ class ObjectCalls(Struct, frozen=True):
                 else "does not offer it"
             )
             raise NotOffered(f"{name}: a server of dialect {self.dialect} {reason}")
-
-
-def _page(body: JSON, label: str) -> tuple[list[JSONObject], str | None]:
-    results = body.get("results") if isinstance(body, Mapping) else None
-    following = body.get("next") if isinstance(body, Mapping) else None
-    is_page = isinstance(results, list) and all(isinstance(item, Mapping) for item in results)
-    if not is_page or not (following is None or isinstance(following, str)):
-        raise InvalidResponse(f"{label}: the response is not a page of objects")
-    return results or [], following
 
 
 def _next(request: Request, following: str, paging: Paging, yielded: int) -> Request:

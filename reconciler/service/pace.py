@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from math import inf
 from time import monotonic
@@ -94,18 +94,6 @@ class Pace(Struct):
         return Estimate(calls, time - now, beyond, slowest)
 
 
-class Paces(Struct):
-    """The paces of a process by key."""
-
-    _paces: dict[bytes, Pace] = field(default_factory=dict)
-
-    def of(self, key: bytes, windows: Sequence[Window]) -> Pace:
-        """Return the pace of a key. All windows that are given for it count."""
-        pace = self._paces.setdefault(key, Pace())
-        pace.windows = tuple(dict.fromkeys((*pace.windows, *windows)))
-        return pace
-
-
 class Estimate(Struct, frozen=True):
     """The `seconds` that `calls` take."""
 
@@ -133,8 +121,8 @@ class ClientSettings(Struct, frozen=True):
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.SystemRandom().random
     """A number from 0 to 1."""
-    paces: Paces = field(default_factory=Paces)
-    """The calls of this process, so that connections with one key share its limit."""
+    paces: dict[bytes, Pace] = field(default_factory=dict)
+    """The paces of this process by key, so that connections with one key share its limit."""
     sent: list[str] = field(default_factory=list)
     """The requests of this process that may have changed something, refused ones included."""
 
@@ -146,14 +134,7 @@ class ClientSettings(Struct, frozen=True):
         """Return the limits of calls to a service."""
         if self.rate is not None:
             return self.rate
-        return () if is_loopback(_host_of(base_url)) else DEFAULT_WINDOWS
-
-
-def _host_of(base_url: str) -> str:
-    try:
-        return urlsplit(base_url).hostname or ""
-    except ValueError:
-        return ""
+        return () if is_loopback(urlsplit(base_url).hostname or "") else DEFAULT_WINDOWS
 
 
 class Stop(Struct, frozen=True):
@@ -195,9 +176,9 @@ class Waits(Struct):
         self.check()
         if seconds > _SHOWN:
             self.emit(Waiting(round(seconds, 3), reason, change_id))
-        await self.wait(_slept(self.settings, seconds))
+        await self.wait(self.settings.sleep(seconds))
 
-    async def wait(self, awaited: Coroutine[Any, Any, object] | asyncio.Future[None]) -> None:
+    async def wait(self, awaited: Awaitable[object]) -> None:
         """Wait for something. Raise Interrupted at a stop, unless it ended before."""
         task = asyncio.ensure_future(awaited)
         try:
@@ -243,10 +224,6 @@ class Waits(Struct):
         for timeout in self._deadlines:
             if not timeout.expired():
                 timeout.reschedule(min(timeout.when() or end, end))
-
-
-async def _slept(settings: ClientSettings, seconds: float) -> None:
-    await settings.sleep(seconds)
 
 
 async def together(calls: Iterable[Coroutine[Any, Any, _Result]]) -> list[_Result]:

@@ -6,7 +6,7 @@ followed by what arrived, and a list counts only if it agrees with its own `coun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -120,27 +120,36 @@ def _request(path: str, offset: int, limit: int) -> Request:
     return Request("GET", path, Repeat.SAFE, query=query)
 
 
-def _page_of(body: JSON, label: str) -> _Page:
-    """Return the body of a page with every type checked. Raises InvalidResponse."""
-    results = body.get("results") if isinstance(body, Mapping) else None
-    if not isinstance(body, Mapping) or not isinstance(results, list):
+def page_of(body: JSON, label: str) -> tuple[JSONObject, list[JSONObject], str | None]:
+    """Return a page, its objects, and the address of the next one. Raises InvalidResponse."""
+    results = body.get("results") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(results, list):
         raise _invalid(label, "the response is not a page of objects")
     for number, item in enumerate(results, 1):
         if not isinstance(item, dict):
             raise _invalid(label, f"item {number} is {json_shown(item)}, an object was expected")
+    following = body.get("next")
+    if following is not None and not isinstance(following, str):
+        raise _invalid(label, f"next is {shown_in(body, 'next')}, an address or null was expected")
+    return body, results, following
+
+
+def _page_of(body: JSON, label: str) -> _Page:
+    """Return the body of a page with every type checked. Raises InvalidResponse."""
+    page, results, following = page_of(body, label)
+    for number, item in enumerate(results, 1):
         if id_text(item.get("id")) is None:
             shown = shown_in(item, "id")
             raise _invalid(
                 label, f"item {number} has the id {shown}, a number or text was expected"
             )
-    count = body.get("count")
+    count = page.get("count")
     if isinstance(count, bool) or not isinstance(count, int):
-        raise _invalid(label, f"count is {shown_in(body, 'count')}, a number was expected")
+        raise _invalid(label, f"count is {shown_in(page, 'count')}, a number was expected")
     if not 0 <= count <= MOST_OBJECTS:
         raise _invalid(label, f"count is {count}, a number from 0 to {MOST_OBJECTS} was expected")
-    following = body.get("next", ...)
-    if following is not None and not isinstance(following, str):
-        raise _invalid(label, f"next is {shown_in(body, 'next')}, an address or null was expected")
+    if "next" not in page:
+        raise _invalid(label, "next is missing, an address or null was expected")
     return _Page(results, count, has_next=following is not None)
 
 

@@ -84,8 +84,11 @@ class Transport(Struct, dict=True):
 
     @cached_property
     def _pace(self) -> Pace:
+        """The pace of the key. The windows of all connections with it count."""
         windows = self.settings.windows(self.connection.base_url)
-        return self.settings.paces.of(self._key_digest(), windows)
+        pace = self.settings.paces.setdefault(self._key_digest(), Pace())
+        pace.windows = tuple(dict.fromkeys((*pace.windows, *windows)))
+        return pace
 
     @property
     def given_up(self) -> str | None:

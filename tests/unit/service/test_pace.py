@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reconciler.model.event import Event, Waiting
 from reconciler.model.live import Repeat, Request
 from reconciler.model.settings import Window
-from reconciler.service.pace import DEFAULT_WINDOWS, ClientSettings, Paces, together
+from reconciler.service.pace import DEFAULT_WINDOWS, ClientSettings, Pace, together
 from tests.support.transport import mocked
 from tests.support.virtual_loop import LoopClock, run_virtually
 
@@ -139,7 +139,7 @@ def test_two_connections_with_one_key_share_its_limit_and_queued_calls_keep_thei
     order: list[int] = []
 
     async def run() -> float:
-        clock, paces = LoopClock(), Paces()
+        clock, paces = LoopClock(), dict[bytes, Pace]()
         async with (
             mocked(Service(), clock=clock, paces=paces, rate=(Window(2, 10.0),)) as first,
             mocked(Service(), clock=clock, paces=paces) as second,
