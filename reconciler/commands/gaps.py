@@ -15,11 +15,9 @@ from reconciler.commands.command import command
 from reconciler.commands.options import (
     environments_options,
     format_option,
-    names_argument,
     one_environment,
     range_of,
     range_options,
-    rate_option,
     workspace_of,
 )
 from reconciler.commands.process import write_result
@@ -146,11 +144,9 @@ class GapReport(Public, frozen=True):
     ),
     page="docs/operations.md",
 )
-@names_argument
 @environments_options
 @range_options
 @format_option("gaps")
-@rate_option
 def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> ExitCode:
     """Show the intervals that should have been exported and were not. Changes nothing.
 

@@ -17,9 +17,8 @@ from reconciler.commands.options import (
     links_option,
     range_of,
     range_options,
-    rate_option,
+    service_options,
     workspace_of,
-    workspace_options,
 )
 from reconciler.commands.screen import render_options
 from reconciler.errors import Forbidden, InvalidResponse
@@ -51,7 +50,7 @@ _LEAST = timedelta(microseconds=1)
     page="docs/operations.md",
 )
 @click.argument("name", shell_complete=completion.resources)
-@workspace_options
+@service_options
 @option("--run", metavar="ID", help="Only entries of this run.")
 @option(
     "--level",
@@ -66,7 +65,6 @@ _LEAST = timedelta(microseconds=1)
 @option("--all", "everything", is_flag=True, help="All entries, page by page.")
 @format_option("logs")
 @links_option
-@rate_option
 def logs_command(name: str, output_format: str, *, links: bool, **options: Any) -> None:
     """Show the log of an export, the newest entry last.
 

@@ -134,13 +134,32 @@ files_options = all_of(
 )
 
 
+def _rate(_: click.Context, __: click.Parameter, written: str | None) -> Any:
+    value = None if written is None else rate(written)
+    if written is not None and value is None:
+        hint = f"{how_to_write('rate')}, or off for no limit"
+        raise BadUsage(f"invalid --rate '{written}'", hint=hint)
+    return value
+
+
+rate_option = _workspace(
+    "--rate",
+    callback=_rate,
+    metavar="CALLS/SECONDS",
+    help="Maximum calls per period, or off. Default: just below the service's limits.",
+)
+
+
 names_argument = click.argument(
     "names", nargs=-1, metavar="[NAME]...", shell_complete=completion.resources
 )
 project_option = _selection("--project", **PARENTS, help="Only exports in these projects.")
 workspace_options = all_of(folder_option, environment_option, files_options)
-exports_options = all_of(names_argument, workspace_options, project_option)
-environments_options = all_of(folder_option, environments_option, files_options)
+service_options = all_of(workspace_options, rate_option)
+exports_options = all_of(names_argument, service_options, project_option)
+environments_options = all_of(
+    names_argument, folder_option, environments_option, files_options, rate_option
+)
 
 
 plan_options = all_of(
@@ -167,22 +186,6 @@ plan_options = all_of(
         is_flag=True,
         help="Allow changes that delete and re-create an object.",
     ),
-)
-
-
-def _rate(_: click.Context, __: click.Parameter, written: str | None) -> Any:
-    value = None if written is None else rate(written)
-    if written is not None and value is None:
-        hint = f"{how_to_write('rate')}, or off for no limit"
-        raise BadUsage(f"invalid --rate '{written}'", hint=hint)
-    return value
-
-
-rate_option = _workspace(
-    "--rate",
-    callback=_rate,
-    metavar="CALLS/SECONDS",
-    help="Maximum calls per period, or off. Default: just below the service's limits.",
 )
 
 

@@ -18,9 +18,8 @@ from reconciler.commands.options import (
     auto_approve_option,
     format_option,
     next_command,
-    rate_option,
+    service_options,
     workspace_of,
-    workspace_options,
 )
 from reconciler.commands.process import stop_on_signals, write_message, write_report
 from reconciler.commands.screen import render_options
@@ -124,11 +123,10 @@ class ProjectDetails(Public, frozen=True):
 )
 @click.argument("action", type=click.Choice(_ACTIONS), metavar="ACTION")
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=completion.parents)
-@workspace_options
+@service_options
 @option("--reveal", is_flag=True, help="Print the API token (show, reset-token).")
 @auto_approve_option
 @format_option("project_details")
-@rate_option
 def projects_command(action: str, name: str | None, output_format: str, **options: Any) -> None:
     """List projects, show one, or reset its API token.
 
@@ -211,9 +209,8 @@ async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectRe
             live, zone = target.live, target.live.body.get("timezone")
             zone = zone if isinstance(zone, str) else None
             lines.append(ProjectLine(target.address, live.id, live.name, zone, children[live.id]))
-        loaded, missing = targets.session.loaded, () if names else targets.missing
-        where = targets.environment, loaded.reachable().base_url, loaded.desired.organization
-        return workspace.masked(ProjectReport(*where, tuple(lines), missing))
+        missing = () if names else targets.missing
+        return workspace.masked(ProjectReport(*targets.where, tuple(lines), missing))
 
 
 async def show_project(

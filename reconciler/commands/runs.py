@@ -17,7 +17,6 @@ from reconciler.commands.options import (
     links_option,
     range_of,
     range_options,
-    rate_option,
     workspace_of,
 )
 from reconciler.commands.screen import render_options, worst_of
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
 @option("--all", "everything", is_flag=True, help="All runs, page by page.")
 @format_option("runs")
 @links_option
-@rate_option
 def runs_command(
     names: tuple[str, ...], output_format: str, *, links: bool, **options: Any
 ) -> ExitCode:

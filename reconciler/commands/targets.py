@@ -63,6 +63,12 @@ class Targets(Struct, frozen=True):
         """Name of the environment."""
         return self.session.loaded.desired.environment
 
+    @property
+    def where(self) -> tuple[str, str, str]:
+        """The environment, the address of the service, and the id of the organization."""
+        loaded = self.session.loaded
+        return self.environment, loaded.reachable().base_url, loaded.desired.organization
+
     def now(self) -> datetime:
         """Return the time of the service, and report a clock of this machine that differs."""
         runtime = self.session.runtime

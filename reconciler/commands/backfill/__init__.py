@@ -12,7 +12,6 @@ from reconciler.commands.options import (
     exports_options,
     log_option,
     range_options,
-    rate_option,
     text_or_json_option,
     workspace_of,
 )
@@ -64,7 +63,6 @@ _WINDOW = "7d"
 @text_or_json_option(
     "json: the plan, and how it ended. Requires --auto-approve or --dry-run.", group=OUTPUT
 )
-@rate_option
 def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     """Export past intervals again: a range, or those that were not exported.
 

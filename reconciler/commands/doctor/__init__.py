@@ -10,9 +10,8 @@ from reconciler.commands.options import (
     auto_approve_option,
     format_option,
     names_argument,
-    rate_option,
+    service_options,
     workspace_of,
-    workspace_options,
 )
 from reconciler.commands.process import is_interactive, write_message
 from reconciler.errors import BadUsage, ExitCode
@@ -29,10 +28,9 @@ from reconciler.model.text import several
     page="docs/operations.md",
 )
 @names_argument
-@workspace_options
+@service_options
 @auto_approve_option
 @format_option("health")
-@rate_option
 def doctor_command(
     names: tuple[str, ...], output_format: str, *, auto_approve: bool, **options: Any
 ) -> ExitCode:

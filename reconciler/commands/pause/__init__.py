@@ -12,7 +12,6 @@ from reconciler.commands.options import (
     exports_options,
     log_option,
     next_command,
-    rate_option,
     text_or_json_option,
     workspace_of,
 )
@@ -46,7 +45,6 @@ pausing_options = all_of(
     auto_approve_option,
     log_option("Append an audit log: JSON lines, one for each request."),
     text_or_json_option("json: only events on stdout, as in the audit log."),
-    rate_option,
 )
 """The names and the options that both commands have."""
 

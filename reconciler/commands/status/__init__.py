@@ -15,10 +15,8 @@ from reconciler.commands.options import (
     file_option,
     format_option,
     links_option,
-    names_argument,
     one_environment,
     project_option,
-    rate_option,
     workspace_of,
 )
 from reconciler.commands.process import write_result
@@ -60,7 +58,6 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
     ),
     page="docs/operations.md",
 )
-@names_argument
 @environments_options
 @project_option
 @option(
@@ -74,7 +71,6 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
 @links_option
 @file_option("--html", "Also write a page with filters and the latest runs to this file.")
 @format_option("status")
-@rate_option
 def status_command(
     names: tuple[str, ...],
     *,

@@ -322,9 +322,8 @@ async def status(
             status_of(it, dialect, now, differs=compared.get(it.address), page=targets.page(it))
             for it in targets.chosen(names, projects)
         ]
-        loaded, missing = session.loaded, () if names or projects else targets.missing
-        where = targets.environment, loaded.reachable().base_url, loaded.desired.organization
-        report = StatusReport(*where, now, worst_first(states), missing)
+        missing = () if names or projects else targets.missing
+        report = StatusReport(*targets.where, now, worst_first(states), missing)
         warnings, calls = warnings_of(session.loaded, plan), targets.transport.calls
         return workspace.masked(Reported(report, warnings, calls))
 
