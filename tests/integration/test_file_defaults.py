@@ -74,25 +74,6 @@ def desired(folder: Path) -> Desired:
     return load(folder, environment="staging", environ={}).desired
 
 
-def test_defaults_of_a_file_are_over_those_of_the_workspace_and_of_no_other_file(
-    folder: Path,
-) -> None:
-    more = LAKE.replace("interval: hour", "interval: hour\n    paused: false")
-    write(folder, {"lake.yaml": more})
-    exports = {
-        address.key: item.spec
-        for address, item in desired(folder).resources.items()
-        if address.kind == "batch_export"
-    }
-    assert {key: spec["paused"] for key, spec in exports.items()} == {
-        "archive": True,
-        "lake-app": False,
-        "lake-web": False,
-    }
-    assert exports["lake-app"]["destination"]["config"]["prefix"] == "app/"
-    assert exports["archive"]["destination"] == {"type": "NoOp", "config": {}}
-
-
 def test_show_names_the_file_of_the_defaults(folder: Path) -> None:
     ran = run(folder, "show", "lake-app", "-e", "staging")
     lines = {line.split(":")[0].strip(): line for line in ran.out.splitlines()}
@@ -217,48 +198,3 @@ def test_the_first_example_of_the_documentation_works_as_printed(tmp_path: Path)
     block = page.partition("$ reconciler show ")[2].partition("```")[0]
     words, _, printed = block.partition("\n")
     check_printed(words, printed, run(tmp_path, "show", *words.split()).out)
-
-
-def test_thirty_exports_of_ten_projects(tmp_path: Path) -> None:
-    """One line for each export in place of thirteen, with the same meaning."""
-    resources, lines = [], []
-    for name, text in thirty().items():
-        projects = "".join(f"  p{number}: {{name: P{number}}}\n" for number in range(10))
-        own = {"reconciler.yaml": "version: 1\n", "projects.yaml": f"projects:\n{projects}"}
-        folder = write(tmp_path / name, {**own, "lake.yaml": text})
-        assert run(folder, "validate").code == 0
-        lines.append(text.count("\n"))
-        loaded = load(folder, environment=None, environ={}).desired
-        resources.append(
-            [(item.address, item.parent, item.spec) for item in loaded.in_order()],
-        )
-    assert lines == [391, 43]
-    assert resources[0] == resources[1]
-    assert len(resources[0]) == 40
-
-
-def thirty() -> dict[str, str]:
-    """Return thirty exports of ten projects, without defaults and with them."""
-    head, _, _ = LAKE.partition("\nbatch_exports:\n")
-    shared = [line[6:] for line in head.splitlines() if line.startswith("      ")]
-    written_out = ["batch_exports:"]
-    lines = [*head.replace("    project: web  # most of them\n", "").splitlines(), ""]
-    lines.append("batch_exports:")
-    for number in range(10):
-        for model in ("events", "persons", "sessions"):
-            name, prefix = f"{model.title()} of P{number}", f"p{number}/{model}/"
-            written_out += [
-                f"  {model}-{number}:",
-                f"    project: p{number}",
-                f"    name: {name}",
-                f"    model: {model}",
-                "    interval: hour",
-                "    destination:",
-                *(f"      {line}" for line in shared),
-                f"        prefix: {prefix}",
-            ]
-            lines.append(
-                f"  {model}-{number}: {{project: p{number}, name: {name}, model: {model}, "
-                f"destination: {{config: {{prefix: {prefix}}}}}}}"
-            )
-    return {"before": "\n".join([*written_out, ""]), "after": "\n".join([*lines, ""])}

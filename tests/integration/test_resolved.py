@@ -44,8 +44,9 @@ def test_an_unknown_resource_is_reported_with_a_hint(tmp_path: Path) -> None:
     assert unknown.code == 64
     assert "did you mean batch_export.web-events-s3?" in unknown.err
     elsewhere = reconciler(*("show", "prod-only", "-C", WORKSPACE, "--trust-workspace"))
-    assert elsewhere.code == 1
-    assert "use -e production" in elsewhere.err
+    where = "is not in environment staging: exports/events.yaml:35 limits it to production"
+    told = f"error: batch_export.prod-only {where}\n  hint: use -e production\n"
+    assert (elsewhere.code, elsewhere.err) == (1, told)
     files = {
         "reconciler.yaml": "version: 1\nenv: [NOPE]\n",
         "a.yaml": 'projects: {a: {name: "${env:NOPE}"}}\n',

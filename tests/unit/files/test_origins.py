@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from reconciler.commands.show import resolved
 from reconciler.commands.workspace import Runtime, Workspace
-from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.redaction import masked_in
 from reconciler.model.resource import PublicField, PublicOrigin, PublicResource
 from reconciler.model.values import path_text
@@ -135,33 +132,6 @@ batch_exports:
         "a.yaml:5:5",
         "a.yaml:7:20",
     ]
-
-
-def test_addresses_are_found_by_key_and_told_apart(tmp_path: Path) -> None:
-    files = {
-        "reconciler.yaml": "version: 1\nenvironments: {a: {}, b: {}}\n",
-        "a.yaml": "projects:\n  web: {name: Web}\n"
-        + POSTGRES.replace("Postgres", "NoOp").replace("CONFIG", "{}\n    environments: [b]")
-        + "  web:\n    project: web\n    name: W\n    interval: day\n"
-        "    destination: {type: NoOp, config: {}}\n",
-    }
-    assert str(show(tmp_path, files, "lake", environment="b").address) == "batch_export.lake"
-    hints = {
-        "web": "project.web",
-        "batch_export.lak": "did you mean batch_export.lake?",
-        "": "project.web",
-        "batch_export.*": "batch_export.web",
-    }
-    for asked, hint in hints.items():
-        with pytest.raises(BadUsage) as refused:
-            show(tmp_path, files, asked, environment="b")
-        assert hint in (refused.value.hint or "")
-    with pytest.raises(ReconcilerError) as elsewhere:
-        show(tmp_path, files, "lake", environment="a")
-    assert elsewhere.value.message == (
-        "batch_export.lake is not in environment a: a.yaml:11 limits it to b"
-    )
-    assert elsewhere.value.hint == "use -e b"
 
 
 def test_odd_text_can_not_forge_a_line(tmp_path: Path) -> None:

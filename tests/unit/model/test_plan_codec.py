@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from contextlib import suppress
 from typing import Any
 
@@ -38,7 +36,6 @@ from reconciler.model.plan import (
 from reconciler.model.resource import ParentRef
 from reconciler.model.settings import Selection
 from reconciler.model.values import MISSING, Address, SecretRef, SecretSource
-from tests.support.limits import TIMEOUT
 
 SOURCE = PlanSource("staging", "org", "https://eu.example.com", "1.0")
 
@@ -292,9 +289,3 @@ def test_json_that_is_no_plan_is_reported(content: Any) -> None:
 def test_no_part_of_a_plan_ends_with_another_error(part: str, value: Any) -> None:
     with suppress(InvalidPlanFile):
         decode(changed(a_plan(), (part,), value))
-
-
-@pytest.mark.parametrize("module", ["commands.program", "commands.show", "commands.init"])
-def test_a_command_without_plans_does_not_import_the_codec(module: str) -> None:
-    code = f"import sys, reconciler.{module}; sys.exit('reconciler.model.decoding' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=TIMEOUT)
