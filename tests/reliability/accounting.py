@@ -12,26 +12,11 @@ from tests.reliability.scenarios import Scenario
 from tests.reliability.service import Call
 
 State = Mapping[str, Any]
-_OF_THE_SERVICE = frozenset(
-    {
-        "id",
-        "uuid",
-        "team_id",
-        "project_id",
-        "organization",
-        "created_at",
-        "updated_at",
-        "last_updated_at",
-    }
-    | {"last_paused_at", "latest_runs", "api_token", "secret_api_token", "live_events_token"}
-    | {
-        "primary_dashboard",
-        "group_types",
-        "product_intents",
-        "slack_incoming_webhook",
-        "ingested_event",
-    }
-)
+_OF_THE_SERVICE = """
+id uuid team_id project_id organization created_at updated_at last_updated_at last_paused_at
+latest_runs api_token secret_api_token live_events_token primary_dashboard group_types
+product_intents slack_incoming_webhook ingested_event
+"""
 
 
 def normal(state: State) -> dict[str, Any]:
@@ -49,7 +34,8 @@ def normal(state: State) -> dict[str, Any]:
 
 
 def _plain(shown: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in shown.items() if name not in _OF_THE_SERVICE}
+    ignored = _OF_THE_SERVICE.split()
+    return {name: value for name, value in shown.items() if name not in ignored}
 
 
 def differences(one: Any, two: Any, path: str = "") -> list[str]:
@@ -64,36 +50,20 @@ def differences(one: Any, two: Any, path: str = "") -> list[str]:
     return [] if one == two else [f"{path}: {str(one)[:80]} -> {str(two)[:80]}"]
 
 
-def duplicate_exports(state: State) -> list[str]:
-    """Return `PROJECT/NAME` of the exports that exist twice in one project."""
-    return [name for name, ids in _exports(state).items() if len(ids) > 1]
-
-
-def duplicate_projects(state: State) -> list[str]:
-    """Return the names of projects that exist twice."""
-    return [name for name, ids in _projects(state).items() if len(ids) > 1]
+def duplicates(state: State) -> list[str]:
+    """Return the names of what exists twice, as `identities` has them."""
+    return [name for name, ids in identities(state).items() if len(ids) > 1]
 
 
 def identities(state: State) -> dict[str, list[str]]:
-    """Return the ids of all objects by name, with the project for exports."""
-    return _exports(state) | _projects(state)
-
-
-def _exports(state: State) -> dict[str, list[str]]:
-    """Return the ids of exports by `PROJECT/NAME`."""
-    exports: dict[str, list[str]] = {}
+    """Return the ids of all projects by name, and of exports by `PROJECT/NAME`."""
+    found: dict[str, list[str]] = {}
     for project in state["projects"]:
+        found.setdefault(project["name"].strip(), []).append(str(project["id"]))
         for export in project["batch_exports"]:
             name = f"{project['id']}/{export['name'].strip()}"
-            exports.setdefault(name, []).append(str(export["id"]))
-    return exports
-
-
-def _projects(state: State) -> dict[str, list[str]]:
-    projects: dict[str, list[str]] = {}
-    for project in state["projects"]:
-        projects.setdefault(project["name"].strip(), []).append(str(project["id"]))
-    return projects
+            found.setdefault(name, []).append(str(export["id"]))
+    return found
 
 
 def unasked_deletes(scenario: Scenario, before: State, after: State) -> list[str]:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from reconciler.model.settings import Window
-from tests.conftest import LONG
 from tests.reliability.runs import Ran, applier
 from tests.reliability.scenarios import Scenario, creates_of, projects_of, removed_projects_of
 from tests.reliability.service import Call, running_service
 from tests.reliability.virtual import run_virtually
+from tests.support.limits import LONG
 
 ALLOWED, FASTER = (48, 6.0), Window(46, 6)
 """480 calls a minute, of which a run sends 460, ten times faster."""

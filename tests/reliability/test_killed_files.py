@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import LONG
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
-from tests.support.limits import TIMEOUT
+from tests.support.limits import LONG, TIMEOUT
 
 EXPORT = """\
   {key}:

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import LONG
 from tests.reliability.accounting import (
-    duplicate_exports,
-    duplicate_projects,
+    duplicates,
     unlogged_writes,
 )
 from tests.reliability.runs import applier
@@ -20,6 +18,7 @@ from tests.reliability.scenarios import Scenario, many_exports, standard
 from tests.reliability.service import running_service
 from tests.reliability.virtual import run_virtually
 from tests.support.emulator import DIALECTS
+from tests.support.limits import LONG
 
 DELAYS = (0.3, 1.5, 31)
 PATHS = {"project": "*/projects/", "export": "*/batch_exports/"}
@@ -40,12 +39,10 @@ async def apply_twice(
         await asyncio.sleep(60)
         await service.fail()
         settled = await service.state()
-        assert not duplicate_exports(settled), first
-        assert not duplicate_projects(settled), first
+        assert not duplicates(settled), first
         again = await user.apply()
         after = await service.state()
-        assert not duplicate_exports(after), again
-        assert not duplicate_projects(after), again
+        assert not duplicates(after), again
         assert not (await user.plan()).effective
         return first.code, again.code
 
@@ -64,33 +61,35 @@ def test_f3_a_create_that_takes_effect_after_its_failure_is_made_once(
     assert again == 0
 
 
+HIDDEN = {"match": {"method": "POST", "path": PATHS["export"], "times": 3}, "fault": "hidden"}
+LOST = {"match": {"method": "POST", "times": 2}, "fault": "drop", "when": "after"}
+
+
+def lists(**match: str) -> list[Mapping[str, Any]]:
+    """Return rules for lists that are two seconds behind."""
+    paths = PATHS.values()
+    return [{"match": {**match, "path": path}, "fault": "lag", "seconds": 2} for path in paths]
+
+
 @pytest.mark.parametrize("dialect", DIALECTS if LONG else ["2026"])
-@pytest.mark.parametrize("status", [None, 503])
-def test_f3_a_create_that_is_visible_later_is_made_once(
-    status: int | None, dialect: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("rules", "exports", "codes"),
+    [
+        *(([{**HIDDEN, "seconds": 8, "status": status}], 6, (0, 3)) for status in (None, 503)),
+        # Lists that are two seconds behind change nothing.
+        (lists(), None, (0,)),
+        ([LOST, *lists(method="GET")], None, (0, 3)),
+    ],
+    ids=["hidden", "hidden with 503", "lists behind", "lost answers and lists behind"],
+)
+def test_f3_f6_what_is_visible_later_is_made_once(
+    rules: list[Mapping[str, Any]],
+    exports: int | None,
+    codes: tuple[int, ...],
+    dialect: str,
+    tmp_path: Path,
 ) -> None:
-    match = {"method": "POST", "path": "*/batch_exports/", "times": 3}
-    rule = {"match": match, "fault": "hidden", "seconds": 8, "status": status}
-    first, again = run_virtually(apply_twice(many_exports(dialect, 6), tmp_path, rule))
-    assert first in (0, 3)
-    assert again == 0
-
-
-@pytest.mark.parametrize("dialect", DIALECTS if LONG else ["2026"])
-def test_f6_lists_that_are_two_seconds_behind_change_nothing(dialect: str, tmp_path: Path) -> None:
-    lists = [{"match": {"path": path}, "fault": "lag", "seconds": 2} for path in PATHS.values()]
-    assert run_virtually(apply_twice(standard(dialect), tmp_path, *lists)) == (0, 0)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS if LONG else ["2026"])
-def test_f3_a_lost_answer_and_lists_that_are_two_seconds_behind_create_once(
-    dialect: str, tmp_path: Path
-) -> None:
-    lost = {"match": {"method": "POST", "times": 2}, "fault": "drop", "when": "after"}
-    lists = [
-        {"match": {"method": "GET", "path": path}, "fault": "lag", "seconds": 2}
-        for path in PATHS.values()
-    ]
-    first, again = run_virtually(apply_twice(standard(dialect), tmp_path, lost, *lists))
-    assert first in (0, 3)
+    scenario = many_exports(dialect, exports) if exports else standard(dialect)
+    first, again = run_virtually(apply_twice(scenario, tmp_path, *rules))
+    assert first in codes
     assert again == 0

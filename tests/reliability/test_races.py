@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import LONG
 from tests.reliability.accounting import (
     State,
+    duplicates,
     foreign_deletes,
     identities,
     unasked_deletes,
@@ -22,6 +22,7 @@ from tests.reliability.scenarios import Scenario, drawn, standard
 from tests.reliability.service import Service, running_service
 from tests.reliability.virtual import run_virtually
 from tests.support.emulator import DIALECTS
+from tests.support.limits import LONG
 
 SEEDS = range(100) if LONG else (7, 9, 11)
 
@@ -54,7 +55,7 @@ async def race(seed: int, appliers: int, folder: Path) -> list[str]:
             ]
             if ran.code not in (0, 1, 3, 4, 5):
                 problems.append(str(ran))
-        twice = any(len(ids) > 1 for ids in identities(after).values())
+        twice = bool(duplicates(after))
         again = await users[0].apply()
         # Of two objects, the recorded one is the resource, if one is recorded.
         if again.code not in ((0, 5) if twice else (0,)):

@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import LONG
 from tests.reliability.accounting import (
     differences,
-    duplicate_exports,
-    duplicate_projects,
+    duplicates,
     foreign_deletes,
     normal,
     unasked_deletes,
@@ -25,6 +23,7 @@ from tests.reliability.scenarios import Scenario, drawn
 from tests.reliability.service import Service, running_service
 from tests.reliability.virtual import run_virtually
 from tests.support.emulator import DIALECTS
+from tests.support.limits import LONG
 
 SEEDS = range(2_000) if LONG else range(15)
 CHUNK = 250 if LONG else 15
@@ -105,8 +104,7 @@ async def world(seed: int, folder: Path) -> list[str]:
         problems += [f"deleted: {name}" for name in unasked_deletes(scenario, before, after)]
         # What a replacement left that was cut short is for a person: the plan has both ids.
         if not reports[-1].startswith("exit 5"):
-            problems += [f"duplicate: {name}" for name in duplicate_exports(after)]
-            problems += [f"duplicate: {name}" for name in duplicate_projects(after)]
+            problems += [f"duplicate: {name}" for name in duplicates(after)]
             problems += [f"end: {difference}" for difference in differences(end, normal(after))]
             if not reports[-1].startswith("exit 0"):
                 problems.append("the last run did not end well")
@@ -130,7 +128,7 @@ async def _run(
     calls = user.line.calls
     problems = [f"not in the log: {it}" for it in unlogged_writes(log, calls, answers=False)]
     problems += [f"deleted: {it}" for it in foreign_deletes(scenario, before, calls)]
-    fine = (0, 1, 3, 4, 5) if duplicate_exports(before) else (0, 1, 3, 4)
+    fine = (0, 1, 3, 4, 5) if duplicates(before) else (0, 1, 3, 4)
     if ran is not None and ran.code not in fine:
         problems.append("an unexpected exit code")
     return (str(ran) if ran is not None else f"killed at {user.line.signal_at}"), problems
