@@ -165,23 +165,6 @@ def test_runs_logs_gaps_and_a_backfill(emulator: RunningEmulator, tmp_path: Path
     assert asyncio.run(reconciler.gaps(given, first=timedelta(days=1))).report.gaps == 0
 
 
-def test_pause_and_unpause(emulator: RunningEmulator, tmp_path: Path) -> None:
-    given = workspace(tmp_path, emulator)
-    asyncio.run(reconciler.apply(given, approve=yes))
-    paused = asyncio.run(reconciler.pause(given, ["lake"], approve=yes))
-    assert paused.ended.report.complete
-    assert emulator.exports()["Lake"]["paused"]
-    asyncio.run(reconciler.pause(given, ["lake"], reconciler.Action.UNPAUSE, approve=yes))
-    assert not emulator.exports()["Lake"]["paused"]
-    assert reconciler.load(given).desired.resources
-    planned = asyncio.run(
-        reconciler.plan(
-            given, reconciler.PlanOptions(selection=reconciler.Selection(targets=("lake",)))
-        )
-    )
-    assert planned.plan.empty
-
-
 def test_projects(emulator: RunningEmulator, tmp_path: Path) -> None:
     given = workspace(tmp_path, emulator)
     (line,) = asyncio.run(reconciler.projects(given)).projects
@@ -198,23 +181,6 @@ def test_projects(emulator: RunningEmulator, tmp_path: Path) -> None:
     for operation in ("activity", "demo_data"):
         answer = asyncio.run(reconciler.show_project(given, line.id, operation=operation))
         assert answer.fields["id"] == 1
-
-
-def test_import_and_compare(emulator: RunningEmulator, tmp_path: Path) -> None:
-    body = {"name": "Pond", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
-    emulator.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
-    given = workspace(tmp_path, emulator)
-    imported = asyncio.run(
-        reconciler.import_live(given, reconciler.Choice(names=("Pond",)), dry_run=True)
-    )
-    assert [str(item.address) for item in imported.adopted] == ["batch_export.pond"]
-    write(tmp_path, {"reconciler.yaml": "version: 1\nenvironments: {a: {}, b: {}}\n"})
-    overrides = {"overrides": {"b": {"interval": "day"}}}
-    workspace_file = json.loads((tmp_path / "a.yaml").read_text(encoding="utf-8"))
-    workspace_file["batch_exports"]["lake"] |= overrides
-    write(tmp_path, {"a.yaml": json.dumps(workspace_file)})
-    compared = reconciler.compare(given, "a", "b").report
-    assert [str(item.address) for item in compared.unintended] == ["batch_export.lake"]
 
 
 def test_errors_are_exceptions(emulator: RunningEmulator, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.cli import reconciler, write
+from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 
 FILES = {
@@ -65,40 +65,51 @@ def put_live(emulator: RunningEmulator, config: dict[str, Any]) -> None:
     emulator.call("PATCH", path, body).raise_for_status()
 
 
+class Applied:
+    """A workspace that is applied with a secret, and the log of its next run."""
+
+    def __init__(self, folder: Path, emulator: RunningEmulator, secret: str) -> None:
+        self.folder, self.secret, self.log = folder, secret, folder.parent / "audit.jsonl"
+        self.environ = {**emulator.environ(), "U": "user-name", "P": secret}
+        assert self.run().code == 0
+
+    def run(self, *words: str | Path, **environ: str) -> Ran:
+        own = {**self.environ, **environ}
+        return reconciler("apply", "-C", self.folder, "--auto-approve", *words, environ=own)
+
+    def edit(self, old: str, new: str) -> None:
+        path = self.folder / "all.yaml"
+        path.write_text(path.read_text().replace(old, new))
+
+    def logged(self, *words: str, code: int = 0, **environ: str) -> str:
+        """Apply with a log, and return its text, in which the secret is not."""
+        ran = self.run("--log-file", self.log, *words, **environ)
+        assert ran.code == code, ran.err
+        assert leaks(self.log, self.secret) == []
+        return self.log.read_text()
+
+
 @pytest.mark.parametrize("secret", SECRETS)
 def test_a_secret_in_a_live_field_is_masked(
     secret: str, workspace: Path, emulator: RunningEmulator
 ) -> None:
-    environ = {**emulator.environ(), "U": "user-name", "P": secret}
-    apply = ("apply", "-C", workspace, "--auto-approve")
-    assert reconciler(*apply, environ=environ).code == 0
+    applied = Applied(workspace, emulator, secret)
     put_live(emulator, {"table_name": f"x {secret} y", "port": 6000})
-    log = workspace.parent / "audit.jsonl"
-    applied = reconciler(*apply, "--log-file", log, environ=environ)
-    assert applied.code == 0, applied.err
-    assert leaks(log, secret) == []
+    assert "table_name" in applied.logged()
 
 
 def test_a_secret_in_the_error_of_a_change_is_masked(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
-    secret = 'with"quote\\and more'
-    environ = {**emulator.environ(), "U": "user-name", "P": secret}
-    apply = ("apply", "-C", workspace, "--auto-approve")
-    assert reconciler(*apply, environ=environ).code == 0
-    path = workspace / "all.yaml"
-    path.write_text(path.read_text().replace("name: Lake", "name: Lake\n    state: absent"))
+    applied = Applied(workspace, emulator, 'with"quote\\and more')
+    applied.edit("name: Lake", "name: Lake\n    state: absent")
     rule = {
         "match": {"method": "GET", "path": f"*{emulator.exports()['Lake']['id']}/"},
         "fault": "edit",
-        "set": {"destination": {"config": {"table_name": f"x {secret}"}}},
+        "set": {"destination": {"config": {"table_name": f"x {applied.secret}"}}},
     }
     emulator.admin("PUT", "faults", [rule])
-    log = workspace.parent / "audit.jsonl"
-    applied = reconciler(*apply, "--log-file", log, environ=environ)
-    assert applied.code == 3
-    assert "table_name" in log.read_text()
-    assert leaks(log, secret) == []
+    assert "table_name" in applied.logged(code=3)
 
 
 def test_a_secret_from_a_command_is_masked_in_the_logged_plan(
@@ -106,39 +117,19 @@ def test_a_secret_from_a_command_is_masked_in_the_logged_plan(
 ) -> None:
     """It is known only once it was run, which is before the plan is logged."""
     secret = 'from"a command'
-    environ = {**emulator.environ(), "U": "user-name", "P": secret}
-    (workspace / "secret.txt").write_text(secret)
-    (workspace / "reconciler.yaml").write_text(
-        "version: 1\nsecrets: [P, U]\npolicy: {allow_exec_secrets: true}\n"
-    )
-    apply = ("apply", "-C", workspace, "--auto-approve")
-    assert reconciler(*apply, environ=environ).code == 0
+    text = "version: 1\nsecrets: [P, U]\npolicy: {allow_exec_secrets: true}\n"
+    write(workspace, {"secret.txt": secret, "reconciler.yaml": text})
+    applied = Applied(workspace, emulator, secret)
     put_live(emulator, {"table_name": f"x {secret} y"})
-    path = workspace / "all.yaml"
-    path.write_text(path.read_text().replace("${secret:env:P}", "${secret:exec:cat secret.txt}"))
-    log = workspace.parent / "audit.jsonl"
-    rotate = "--rotate-secrets"
-    applied = reconciler(
-        *apply,
-        rotate,
-        "--log-file",
-        log,
-        environ={**environ, "P": "", "RECONCILER_ALLOW_EXEC": "1"},
-    )
-    assert applied.code == 0, applied.err
-    assert leaks(log, secret) == []
+    applied.edit("${secret:env:P}", "${secret:exec:cat secret.txt}")
+    applied.logged("--rotate-secrets", P="", RECONCILER_ALLOW_EXEC="1")
 
 
 def test_the_log_of_a_killed_run_can_be_read(workspace: Path, emulator: RunningEmulator) -> None:
     """Its last line may be cut off."""
-    environ = {**emulator.environ(), "U": "user-name", "P": "pass-word"}
-    apply = ("apply", "-C", workspace, "--auto-approve")
-    assert reconciler(*apply, environ=environ).code == 0
-    path = workspace / "all.yaml"
-    path.write_text(path.read_text().replace("5432", "5433"))
-    log = workspace.parent / "audit.jsonl"
-    assert reconciler(*apply, "--log-file", log, environ=environ).code == 0
-    log.write_text(log.read_text() + '{"time": "2026-01-01T00:00')
-    audited = reconciler("show", log)
+    applied = Applied(workspace, emulator, "pass-word")
+    applied.edit("5432", "5433")
+    applied.log.write_text(applied.logged() + '{"time": "2026-01-01T00:00')
+    audited = reconciler("show", applied.log)
     assert audited.code == 0, audited.err
     assert "~ done  update batch_export.lake" in audited.out

@@ -556,46 +556,6 @@ def test_doctor_checks_the_scope(
     assert sorted(checks["scopes to plan"]["result"].split(", ")) == sorted(result.split(", "))
 
 
-def test_the_audit_log_has_names_and_ids(empty: RunningEmulator, tmp_path: Path) -> None:
-    folder, log = workspace(tmp_path / "w", resources("aws")), tmp_path / "log.jsonl"
-    words = ("-e", "staging", "--auto-approve", "--log-file", str(log))
-    assert run(empty, folder, "apply", *words).code == 0
-    events = [json.loads(line) for line in log.read_text().splitlines()]
-    changes = [
-        item for item in json.loads(json.dumps(events)) if "integrations" in json.dumps(item)
-    ]
-    assert changes
-    assert '"100": "lake (100, AWS account 123456789012)"' in json.dumps(changes)
-
-
-def test_show_and_fmt_keep_names(tmp_path: Path) -> None:
-    text = (
-        WEB
-        + """\
-batch_exports:
-  aws:
-    project: web
-    name: aws
-    interval: hour
-    destination:
-      type: AwsS3
-      integration:    {name: "12"}   # digits
-      config: {bucket_name: b, region: eu-central-1, prefix: events/}
-    overrides:
-      production: {destination: {integration: lake}}
-"""
-    )
-    folder = workspace(tmp_path, text)
-    shown = {
-        environment: reconciler(
-            *("show", "-C", folder, "--trust-workspace", "-e", environment, "aws")
-        ).out
-        for environment in ("staging", "production")
-    }
-    assert '      integration:\n        name: "12" ' in shown["staging"]
-    assert "      integration: lake  " in shown["production"]
-
-
 def test_a_renamed_export_is_found_by_the_integration_of_the_base(
     stored: RunningEmulator, tmp_path: Path
 ) -> None:
