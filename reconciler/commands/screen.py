@@ -96,10 +96,21 @@ def run_shown(
     workspace: Workspace,
     listener: Progress | None = None,
 ) -> _T:
-    """Run a use case and show its progress on stderr."""
-    listener = listener or progress()
-    runtime = replace(workspace.runtime, listen=listener)
-    return run(shown(work(replace(workspace, runtime=runtime)), listener))
+    """Run a use case and show its progress on stderr.
+
+    When a run of changes or of backfills starts, signals begin to request a stop.
+    """
+    from reconciler.model.event import BackfillsPlanned, Planned
+
+    shows, stop = listener or progress(), workspace.runtime.stop
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Planned | BackfillsPlanned):
+            stop_on_signals(stop)
+        shows(event)
+
+    runtime = replace(workspace.runtime, listen=listen)
+    return run(shown(work(replace(workspace, runtime=runtime)), shows))
 
 
 def show_report(
@@ -209,21 +220,6 @@ class Terminal(Struct, frozen=True):
         self.progress.clear()
         if not self.is_json:
             write_report(report_as_text(report))
-
-
-def run_stoppable(
-    work: Callable[[Workspace], Awaitable[_T]], workspace: Workspace, listener: Progress
-) -> _T:
-    """Run a use case and show its progress. When a run starts, signals begin to request a stop."""
-    from reconciler.model.event import BackfillsPlanned, Planned
-
-    def listen(event: Event) -> None:
-        if isinstance(event, Planned | BackfillsPlanned):
-            stop_on_signals(workspace.runtime.stop)
-        listener(event)
-
-    runtime = replace(workspace.runtime, listen=listen)
-    return run(shown(work(replace(workspace, runtime=runtime)), listener))
 
 
 def finish(applied: Applied) -> int:

@@ -25,7 +25,7 @@ from reconciler.commands.process import (
     write_report,
     write_result,
 )
-from reconciler.commands.screen import render_options, run_stoppable
+from reconciler.commands.screen import render_options, run_shown
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import several
 from reconciler.model.times import duration_of
@@ -72,7 +72,6 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     with 3 if a backfill was not started or did not complete.
     """
     from reconciler.commands.backfill.starting import cancel_backfills
-    from reconciler.commands.screen import run_shown
 
     if options["cancelled"]:
         if options["log_file"] is not None:
@@ -147,7 +146,7 @@ def _started(names: tuple[str, ...], wanted: Wanted, options: dict[str, Any]) ->
         show=show,
         **{name: options[name] for name in ("wait", "dry_run", "auto_approve")},
     )
-    result = run_stoppable(work, workspace, listener)
+    result = run_shown(work, workspace, listener)
     if is_json:
         write_report(as_json(result.plan))
     else:

@@ -16,7 +16,7 @@ from reconciler.commands.options import (
     workspace_of,
 )
 from reconciler.commands.process import ByteOutput, is_interactive, write_note, write_report
-from reconciler.commands.screen import Terminal, finish, render_options, run_stoppable
+from reconciler.commands.screen import Terminal, finish, render_options, run_shown
 from reconciler.errors import BadUsage
 from reconciler.model.text import listed
 
@@ -92,7 +92,7 @@ def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> 
         screen=Screen(show, report),
         **{name: options[name] for name in ("destinations", "dry_run", "auto_approve")},
     )
-    applied = run_stoppable(work, workspace_of(options), terminal.progress)
+    applied = run_shown(work, workspace_of(options), terminal.progress)
     code = finish(applied)
     done = [str(end.change.address) for end in applied.ended.report.done]
     if done and action is Action.UNPAUSE:
