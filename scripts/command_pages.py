@@ -24,19 +24,10 @@ _HEAD = """\
 
 Options, arguments and examples of every command, as in `reconciler COMMAND --help`.
 """
-_EVERY = """\
-
-## Options of every command
-
-They can stand before or after the name of the command.
-
-"""
-_SHARED = """\
-
-## Shared options
-
-Each command names those that it takes.
-"""
+_EVERY = (
+    "\n## Options of every command\n\nThey can stand before or after the name of the command.\n\n"
+)
+_SHARED = "\n## Shared options\n\nEach command names those that it takes.\n"
 _WHEN = """\
 
 ## Which command when
