@@ -176,16 +176,21 @@ def _check_parts(name: str, values: tuple[JSON, JSON], context: CheckContext, pa
         for word in own:
             if word in context.words:
                 context.carriers.setdefault(word, []).append((place, node))
-        if "x-variants" in own and (body := body_of(node, item, place)) is not None:
+        if item.__class__ is str:
+            _check_text(node, own, item, context, place)
+            if "x-form" in own and item:
+                holder = mapping_of(value_at(value, inside[:-1]))
+                if not holder.get(node["x-form"].get("unless", "")):
+                    _check_form(node["x-form"], item, context, place)
+        elif item.__class__ is SecretRef and not holds_secrets(node):
+            named = context.named(place)
+            message = f"{named} is not a secret field: everyone with read access sees it"
+            hint = "use ${env:NAME} or ${var:NAME} here"
+            context.error("secret-in-plain-field", place, message, hint)
+        elif "x-variants" in own and (body := body_of(node, item, place)) is not None:
             unless = node["x-variants"]["unless"]
             known = value_at(plain, body.path[len(path) :])
             _check_body(body, known, unless if item.get(unless) is None else None, context)
-        elif item.__class__ is SecretRef or not _CHECKED.isdisjoint(own):
-            _check_part(node, item, context, place)
-        if "x-form" in own and item.__class__ is str and item:
-            holder = mapping_of(value_at(value, inside[:-1]))
-            if not holder.get(node["x-form"].get("unless", "")):
-                _check_form(node["x-form"], item, context, place)
 
 
 @cache
@@ -280,16 +285,6 @@ def _hint_to_move(name: str, violation: _Violation) -> str | None:
     return None
 
 
-def _check_part(node: Mapping[str, Any], value: JSON, context: CheckContext, path: Path) -> None:
-    """Check what JSON Schema cannot express: texts, secrets and variants."""
-    if isinstance(value, SecretRef) and not holds_secrets(node):
-        message = f"{context.named(path)} is not a secret field: everyone with read access sees it"
-        hint = "use ${env:NAME} or ${var:NAME} here"
-        context.error("secret-in-plain-field", path, message, hint)
-    elif value.__class__ is str:
-        _check_text(node, value, context, path)
-
-
 def _check_body(body: Body, plain: JSON, unless: str | None, context: CheckContext) -> None:
     """Check the body of a variant by the schema of its tag.
 
@@ -316,20 +311,22 @@ def _check_form(form: Mapping[str, str], value: str, context: CheckContext, path
         context.error("bad-form", path, message, form["hint"])
 
 
-def _check_text(node: Mapping[str, Any], value: str, context: CheckContext, path: Path) -> None:
-    known = node.get("x-open-enum", ())
-    if value in node.get("x-feature-flag", ()):
-        named = context.named(path)
-        message = f"'{value}' for {named} requires a feature that not every organization has"
-        context.warning("feature-flag", path, message)
-    elif known and value not in known:
-        _report_unknown_text(node, value, context, path)
-    if node.get("x-url") and value.strip() and not _URL.match(value):
+def _check_text(
+    node: Mapping[str, Any], words: Sequence[str], value: str, context: CheckContext, path: Path
+) -> None:
+    if "x-open-enum" in words:
+        if value in node.get("x-feature-flag", ()):
+            named = context.named(path)
+            message = f"'{value}' for {named} requires a feature that not every organization has"
+            context.warning("feature-flag", path, message)
+        elif value not in node["x-open-enum"]:
+            _report_unknown_text(node, value, context, path)
+    if "x-url" in words and node["x-url"] and value.strip() and not _URL.match(value):
         given = "" if "@" in value else f", not '{value}'"  # It may contain a password.
         message = f"{context.named(path)} must begin with http:// or https://{given}"
         hint = "write it like https://example.com/path"
         context.error_if_strict("bad-url", path, message, hint)
-    if "x-placeholders" in node and not _PLAIN_NAME.fullmatch(value):
+    if "x-placeholders" in words and not _PLAIN_NAME.fullmatch(value):
         _check_placeholders(node["x-placeholders"], value, context, path)
 
 

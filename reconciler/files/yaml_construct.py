@@ -202,8 +202,10 @@ class Constructor:
 
     def _check_end(self, end: Any, start: Any) -> None:
         """Report a comment directly after a value in quotes or brackets."""
+        if end is not start and not start.flow_style:
+            return
         index = end.end_mark.index
-        if self.text[index : index + 1] == "#" and (end is start or start.flow_style):
+        if self.text[index : index + 1] == "#":
             at = Mark(self.document.file, end.end_mark.line + 1, end.end_mark.column + 1)
             hint = "put a space before a comment, or quote a value that contains #"
             self.problems.error("ambiguous-yaml", DIFFERENT, at=at, hint=hint)
