@@ -119,9 +119,7 @@ def protected(draft: Draft) -> Iterator[Refusal]:
     for change in draft.destructive:
         kind, address = draft.matching.kinds[change.address.kind], change.address
         live = by_identity.get((kind.name, change.live_id or ""))
-        # The old object of a move is that of its resource.
-        at = inventory.by_object.get((kind.name, change.live_id or ""), address)
-        resource = draft.resources.get(address) or draft.resources.get(at)
+        resource = draft.resources.get(address)
         parent = by_identity.get((kind.parent or "", live.parent_id or "")) if live else None
         if not (resource is not None and resource.lifecycle.protect) and not (
             live is not None and inventory.is_protected(address, live, parent)

@@ -42,8 +42,7 @@ def _unclear(plan: Planned) -> Refusals:
 def _deleted(plan: Planned) -> Refusals:
     lost = plan.of_action("delete", "replace")
     for change in lost:
-        known = plan.record.of_object.get(change.live.id, "") if change.live else ""
-        now = plan.now.get(change.address) or plan.now.get(known)
+        now = plan.now.get(change.address)
         is_now = now is not None and now.protected
         if is_now or (change.live and plan.record.protects(change.address, change.live)):
             yield "protect", change.address

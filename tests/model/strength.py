@@ -110,12 +110,6 @@ FAULTS = {
             "",
         ),
         ("D7", "an environment without resources deletes", "    nothing_declared,\n", ""),
-        (
-            "N12",
-            "a move that was cut short deletes a protected object",
-            'inventory.by_object.get((kind.name, change.live_id or ""), address)',
-            "address",
-        ),
     ),
     "reconciler/planning/inventory.py": (
         (
@@ -165,8 +159,8 @@ FAULTS = {
         (
             "N1",
             "an entry counts although its commit does not declare it so",
-            "        inventory = inventory.counted(live, by_name)\n",
-            "        pass\n",
+            "(inventory or Inventory()).counted(live, by_name)",
+            "inventory or Inventory()",
         ),
         (
             "N7",
@@ -179,7 +173,7 @@ FAULTS = {
         (
             "O3",
             "removed protection is invisible",
-            "in sorted(loosened.items(), key=",
+            "in sorted(texts.items(), key=",
             "in sorted((), key=",
         ),
     ),
