@@ -29,7 +29,7 @@ from reconciler.model.plan import encode
 from reconciler.render import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
 from reconciler.render.progress import report_as_text
-from tests.reliability.accounting import duplicate_exports, duplicate_projects, unasked_deletes
+from tests.reliability.accounting import duplicates, unasked_deletes
 from tests.reliability.runs import Applier, applier
 from tests.reliability.scenarios import Scenario, http, many_exports, noop
 from tests.reliability.service import Service, running_service
@@ -193,7 +193,7 @@ async def problems_of(
     if seconds > MOST_SECONDS:
         problems.append(f"{seconds:.0f} s")
     after = await service.state()
-    problems += [f"duplicate: {it}" for it in duplicate_exports(after) + duplicate_projects(after)]
+    problems += [f"duplicate: {name}" for name in duplicates(after)]
     problems += [f"deleted: {it}" for it in unasked_deletes(scenario, before, after)]
     return mutator.count, [f"seed {seed}, {command}: {problem}" for problem in problems]
 
