@@ -183,6 +183,17 @@ def test_security_13_variables_do_not_explode(tmp_path: Path, as_text: bool) -> 
     assert at.file == "reconciler.yaml"
 
 
+def test_security_13_variables_do_not_nest_lists_without_end(tmp_path: Path) -> None:
+    chain = "".join(
+        f"  v{number}: ['${{var:v{number - 1}}}']\n" for number in range(1, limits.MAX_DEPTH + 3)
+    )
+    workspace = f"{WORKSPACE}vars:\n  v0: x\n{chain}"
+    last = f"${{var:v{limits.MAX_DEPTH + 2}}}"
+    text = f"projects: {{web: {{name: Web, app_urls: '{last}'}}}}\n"
+    codes = checked(tmp_path, {"reconciler.yaml": workspace, "a.yaml": text})
+    assert "levels deep" in codes["too-large-value"].message
+
+
 def test_security_13_what_references_expand_to_is_bounded_in_total(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
