@@ -1,8 +1,10 @@
 """Compare plans with expected texts. A case is a folder; adding one needs no Python.
 
-<case>/workspace/     resource files, and reconciler.yaml if it has more than the version
+<case>/workspace/     resource files, and what reconciler.yaml has besides `_WORKSPACE`;
+                      exports have its defaults, and a case without projects has `web`
 <case>/base/          the same at the applied commit, if there is one
-<case>/live.yaml      live state: projects, batch_exports, integrations by project, dialect
+<case>/live.yaml      live state: projects, batch_exports, integrations by project, dialect;
+                      exports have `_EXPORT`, and a case without projects has Web
 <case>/options.yaml   the options of the command: targets, rotate, allow_replace, …;
                       toggle: the action of `pause` or `unpause` for every export;
                       base: workspace if that was applied
@@ -54,10 +56,22 @@ OTHERS: dict[str, Callable[[Plan], str]] = {
     "plan.github": lambda plan: plan_as_github(plan, RenderOptions(root="infra")),
     "plan.gitlab.json": plan_as_gitlab,
 }
+_SECRETS = (
+    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "BIGQUERY_EMAIL", "BIGQUERY_KEY"),
+    *("BIGQUERY_KEY_ID", "BIGQUERY_TOKEN_URI", "HOOK", "ID", "K", "KEY", "OLD", "P", "PG", "U"),
+)
+_COMMON = "{project: web, interval: hour, destination: {type: NoOp, config: {}}}"
+_WORKSPACE = {
+    "version": "1",
+    "secrets": f"[{', '.join(_SECRETS)}]",
+    "defaults": f"{{batch_export: {_COMMON}}}",
+}
+_PROJECTS = "projects: {web: {name: Web}}\n"
 _EXPORT = {
     "team_id": 1,
     "model": "events",
     "interval": "hour",
+    "destination": {"type": "NoOp", "config": {}},
     "paused": False,
     "created_at": "2026-01-01T00:00:00Z",
     "last_updated_at": "2026-05-01T00:00:00Z",
@@ -112,9 +126,16 @@ def _live(file: Path) -> Live:
 
 def _load(folder: Path) -> Loaded:
     with TemporaryDirectory() as name:
-        workspace = Path(name)
-        (workspace / "reconciler.yaml").write_text("version: 1\n", encoding="utf-8")
-        copytree(folder, workspace, dirs_exist_ok=True)
+        workspace = copytree(folder, Path(name), dirs_exist_ok=True)
+        texts = [path.read_text(encoding="utf-8") for path in workspace.rglob("*.yaml")]
+        if not any("projects:" in text for text in texts):
+            (workspace / "projects.yaml").write_text(_PROJECTS, encoding="utf-8")
+        settings = workspace / "reconciler.yaml"
+        own = settings.read_text(encoding="utf-8") if settings.exists() else ""
+        common = (
+            f"{name}: {value}\n" for name, value in _WORKSPACE.items() if f"{name}:" not in own
+        )
+        settings.write_text("".join([own, *common]), encoding="utf-8")
         return load(workspace, environment=None, environ=_ENVIRON)
 
 
