@@ -13,6 +13,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PLAINER: Mapping[str, str] = {
@@ -181,6 +184,65 @@ def workflows() -> Iterator[str]:
                 yield f"{_name(path)}:{line}: the classifiers of pyproject.toml have {versions}"
 
 
+RIGHTS = {
+    "ci": {"contents": "read"},
+    "docs": {"contents": "read"},
+    "newest": {"contents": "read"},
+    "release": {},
+    "release gate": {"contents": "read"},
+    "release build": {"contents": "read"},
+    "docs deploy": {"pages": "write", "id-token": "write"},
+    "release publish": {"id-token": "write", "attestations": "write"},
+    "release announce": {"contents": "write"},
+}
+"""The rights of each workflow, and of jobs with others. Only jobs that publish may write."""
+
+
+def rights() -> Iterator[str]:
+    """Yield rights, secrets and runs of workflows that are not as few as possible."""
+    found: dict[str, object] = {}
+    for path in (ROOT / ".github/workflows").glob("*.yml"):
+        name, workflow = path.stem, yaml.safe_load(path.read_text(encoding="utf-8"))
+        parts = {name: workflow, **{f"{name} {key}": job for key, job in workflow["jobs"].items()}}
+        found |= {key: part["permissions"] for key, part in parts.items() if "permissions" in part}
+        for key in parts.keys() - {name}:
+            yield from _unsafe(key, parts[key])
+        if "secrets" in path.read_text(encoding="utf-8"):
+            yield f"{_name(path)}: use the rights of a job, not a secret"
+        events = workflow[True]  # YAML 1.1 reads the key `on` as true.
+        only_pulls = "${{ github.event_name == 'pull_request' }}"
+        cancelled = only_pulls if "pull_request" in events else False
+        if workflow["concurrency"]["cancel-in-progress"] != cancelled:
+            yield f"{_name(path)}: cancel runs of pull requests, and no other runs"
+        if name == "release":
+            needed = [parts[f"release {key}"].get("needs") for key in ("publish", "announce")]
+            uses, approval = parts["release gate"].get("uses"), parts["release publish"]
+            if (events, needed, uses, approval.get("environment")) != (
+                {"push": {"tags": ["v*"]}},
+                [["gate", "build"], "publish"],
+                "./.github/workflows/ci.yml",
+                "release",
+            ):
+                yield f"{_name(path)}: a release needs a tag, the gate, the build and an approval"
+    if found != RIGHTS:
+        yield f".github/workflows: the permissions are {found}"
+
+
+def _unsafe(name: str, job: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong in a job and its steps."""
+    if "uses" not in job and job.get("timeout-minutes", 61) > 60:
+        yield f"{name}: timeout-minutes of at most 60 are required"
+    for step in job.get("steps", []):
+        action = step.get("uses", "")
+        if action and not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action):
+            yield f"{name}: {action} is not pinned to a commit"
+        is_checkout = action.startswith("actions/checkout@")
+        if is_checkout and step.get("with", {}).get("persist-credentials") is not False:
+            yield f"{name}: a checkout needs persist-credentials: false"
+        if "${{" in step.get("run", ""):
+            yield f"{name}: pass an expression to a script in a variable"
+
+
 def _matches(
     pattern: re.Pattern[str], path: Path, removed: re.Pattern[str] = re.compile(r"(?!)")
 ) -> Iterator[tuple[int, re.Match[str]]]:
@@ -205,4 +267,4 @@ def main(checks: Sequence[Iterable[str]]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main([words(), links(), listed(), workflows()]))
+    sys.exit(main([words(), links(), listed(), workflows(), rights()]))
