@@ -43,7 +43,7 @@ from reconciler.service.transport import Transport
 INTERRUPTED = "the run was interrupted"
 _REFUSALS = (400, 401, 403, 409, 415, 422)
 _REPORT = "this is an error of reconciler; please report it"
-_REST = "plan again: the plan names both objects and the lines to paste"
+_REST = "plan again: the plan then does the rest of the replacement"
 
 
 async def execute(

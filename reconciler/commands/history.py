@@ -114,7 +114,9 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             at: Applied(**asdict(entry), uncounted=self._doubt(entry.commit, times))
             for at, entry in entries.items()
         }
-        every |= dict(self._declared(every, times, lacking))
+        every |= dict(self._declared(every, times))
+        for at in tuple(self._behind(every, lacking, head)):
+            every[at] = replace(every[at], behind=True)
         unsure = (item.commit for item in every.values() if item.uncounted or item.behind)
         if (commit := next(filter(None, unsure), None)) is not None and repository.is_shallow:
             raise _lacking(f"the history of the applied commit {commit[:7]}")
@@ -186,15 +188,12 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             )
 
     def _declared(
-        self,
-        every: Mapping[Address, Applied],
-        times: Mapping[str, datetime],
-        lacking: Collection[str],
+        self, every: Mapping[Address, Applied], times: Mapping[str, datetime]
     ) -> Iterator[tuple[Address, Applied]]:
         """Yield entries with how the files at their commits declare them.
 
         Nothing else of a commit is loaded or kept: many commits of many resources need no more
-        memory. Not current are those whose commit HEAD lacks and that differ today.
+        memory.
         """
         wanted = defaultdict[str, list[Address]](list)
         for address, entry in every.items():
@@ -203,7 +202,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         for commit, addresses in wanted.items():
             desired = self.configuration(commit, addresses)
             for address in addresses:
-                was, now = (it.resources.get(address) for it in (desired, self.loaded.desired))
+                was = desired.resources.get(address)
                 if was is None or was.state is not State.PRESENT:
                     continue
                 key = was.parent.key if was.parent is not None else None
@@ -216,9 +215,29 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
                         above=desired.resources.get(parent),
                         contents=self._contents((ref for _, ref in secret_refs(was.spec)), commit),
                         time=times[commit],
-                        behind=commit in lacking and not was.declares_as(now),
                     ),
                 )
+
+    def _behind(
+        self, every: Mapping[Address, Applied], lacking: Collection[str], head: str
+    ) -> Iterator[Address]:
+        """Yield the entries that are not current, of the commits that HEAD lacks.
+
+        Current is what the files declare as it was applied, now or where HEAD left the branch: then
+        only HEAD changed it since.
+        """
+        today = self.loaded.desired.resources
+        bases = {commit: self.repository.merge_base(commit, head) for commit in lacking}
+        left = defaultdict[str | None, list[tuple[Address, Resource]]](list)
+        for at, entry in every.items():
+            if entry.was is None or entry.commit not in bases:
+                continue
+            if not entry.was.declares_as(today.get(at)):
+                left[bases[entry.commit]].append((at, entry.was))
+        for base, pairs in left.items():
+            wanted = {at for at, _ in pairs}
+            former = self.configuration(base, wanted).resources if base is not None else {}
+            yield from (at for at, was in pairs if not was.declares_as(former.get(at)))
 
     def check_direction(self, inventory: Inventory, plan: Plan) -> None:
         """Raise StalePlan if the files are older than what was applied."""

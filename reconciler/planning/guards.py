@@ -119,7 +119,9 @@ def protected(draft: Draft) -> Iterator[Refusal]:
     for change in draft.destructive:
         kind, address = draft.matching.kinds[change.address.kind], change.address
         live = by_identity.get((kind.name, change.live_id or ""))
-        resource = draft.resources.get(address)
+        # The old object of a move is that of its resource.
+        at = inventory.by_object.get((kind.name, change.live_id or ""), address)
+        resource = draft.resources.get(address) or draft.resources.get(at)
         parent = by_identity.get((kind.parent or "", live.parent_id or "")) if live else None
         if not (resource is not None and resource.lifecycle.protect) and not (
             live is not None and inventory.is_protected(address, live, parent)
@@ -233,6 +235,18 @@ def replacement_not_allowed(draft: Draft) -> Iterator[Refusal]:
         if change.action is Action.REPLACE and not allowed:
             text = f"{change.address} must be replaced, which loses its id and history"
             yield _refusal(draft, "allow_replace", change.address, text, _ALLOW_REPLACE)
+
+
+def left_by_move(draft: Draft) -> Iterator[Refusal]:
+    """Refuse a move that was cut short, unless the deletion of its old object is allowed."""
+    deleted = draft.deleted
+    for address, live in sorted(draft.matching.left_by_moves.items()):
+        new = draft.matching.matches[address].live
+        if address in draft.selected.addresses and live.identity not in deleted and new is not None:
+            text = f"{address} was moved and has two objects: id {printable(new.id)}, and id "
+            text += f"{printable(live.id)} in the former {draft.matching.kinds[live.kind].parent}"
+            fix = f"{_ALLOW_REPLACE}, to delete the former one"
+            yield _refusal(draft, "left-by-move", address, text, fix)
 
 
 def replaced_id(draft: Draft) -> Iterator[Refusal]:
@@ -604,6 +618,7 @@ GUARDS: tuple[Guard, ...] = (
     over_limit,
     deletion_switched_off,
     replacement_not_allowed,
+    left_by_move,
     replaced_id,
     denied_consequence,
     ignored_name,

@@ -24,6 +24,7 @@ from reconciler.model.resource import Desired, Entry, ParentRef, Resource, State
 from reconciler.model.settings import Policy
 from reconciler.model.text import fits_any, listed, printable, quoted, several
 from reconciler.model.values import MISSING, Address, Path, value_at
+from reconciler.planning.compare import difference
 from reconciler.planning.inventory import Declared, Inventory
 
 _MOST_LISTED = 10
@@ -60,6 +61,8 @@ class Matching(Struct, frozen=True, dict=True):
         Those that must not be deleted, each with the reason.
     replaced
         The recorded objects of resources that have another one now, by the address of the resource.
+    left_by_moves
+        Those of them that a move that was cut short left in another project.
     gone
         Removed entries whose object does not exist.
     untouchable
@@ -85,6 +88,7 @@ class Matching(Struct, frozen=True, dict=True):
     inventory: Inventory = field(default_factory=Inventory)
     left: Mapping[Address, str] = field(default_factory=dict)
     replaced: Mapping[Address, LiveObject] = field(default_factory=dict)
+    left_by_moves: Mapping[Address, LiveObject] = field(default_factory=dict)
     gone: Mapping[Address, Entry] = field(default_factory=dict)
 
     def declared(self, resource: Resource, live: LiveObject | None) -> Declared:
@@ -188,6 +192,7 @@ def match(
         inventory=inventory,
         left=matcher.left,
         replaced=matcher.replaced,
+        left_by_moves=matcher.left_by_moves,
         gone=matcher.gone,
     )
 
@@ -213,6 +218,7 @@ class _Matcher(Struct, dict=True):
     removed: dict[Address, Match] = field(default_factory=dict)
     left: dict[Address, str] = field(default_factory=dict)
     replaced: dict[Address, LiveObject] = field(default_factory=dict)
+    left_by_moves: dict[Address, LiveObject] = field(default_factory=dict)
     gone: dict[Address, Entry] = field(default_factory=dict)
     claims: dict[tuple[str, str], list[Address]] = field(default_factory=dict)
     ambiguous: dict[Address, Match] = field(default_factory=dict)
@@ -276,6 +282,9 @@ class _Matcher(Struct, dict=True):
             if match is not None:
                 if match.resource.state is State.PRESENT:
                     self.replaced[address] = live
+                    is_moved = match.live is not None and not _is_in_place(match, live)
+                    if is_moved and match.resource.pinned_id is None and not problem:
+                        self.left_by_moves[address] = live
                 continue
             was = entry.was or Resource(address, {"name": live.name})
             self.claims[identity] = [address]
@@ -456,8 +465,7 @@ class _Matcher(Struct, dict=True):
             for item in by_age
         ]
         more = f"; and {len(shown) - _MOST_LISTED} more" if len(shown) > _MOST_LISTED else ""
-        intended = next((item for item in by_age if _is_in_place(start, item)), by_age[0])
-        pin = f"{kind.collection}: {{{address.key}: {{id: {printable(intended.id)}}}}}"
+        pin = f"{kind.collection}: {{{address.key}: {{id: {printable(by_age[0].id)}}}}}"
         self._refuse(
             start,
             AMBIGUOUS,
@@ -501,11 +509,15 @@ class _Matcher(Struct, dict=True):
     def _named(self, start: Match, _: Sequence[Match]) -> list[LiveObject]:
         """Return the unclaimed object of the declared name in the declared project.
 
-        Beside the recorded object in another project it is ambiguous: a move was cut short, or the
-        name is that of another object.
+        If the recorded object is in another project, it is a move that was cut short if nothing
+        but secrets would change, and ambiguous otherwise, also for what is to be deleted.
         """
         named, live = self._free_named(start), self._of_entry(start)
-        return [*named, live] if named and live is not None else named
+        if live is None or len(named) != 1:
+            return named
+        differs = difference(start.kind, start.resource, named[0], Declared())
+        is_done = start.resource.state is State.PRESENT and not (differs.changes or differs.toggles)
+        return named if is_done else [*named, live]
 
     def _recorded(self, start: Match, _: Sequence[Match]) -> list[LiveObject]:
         """Return the recorded object in another project: a move."""

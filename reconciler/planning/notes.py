@@ -93,7 +93,7 @@ def _of_inventory(draft: Draft, inventory: Inventory) -> Iterator[Note]:
             "not-counted", f"entries of the inventory that do not count: {listed(items, _MOST)}"
         )
     for address, live in sorted(draft.matching.replaced.items()):
-        if live.identity not in draft.deleted:
+        if live.identity not in draft.deleted and address not in draft.matching.left_by_moves:
             yield Note(
                 "former-object",
                 f"the inventory has id {printable(live.id)} for it, which is unmanaged now; to "

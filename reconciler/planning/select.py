@@ -88,10 +88,11 @@ class PrunedObject(Struct, frozen=True):
     parent: Address | None
 
 
-def to_prune(matching: Matching, policy: Policy) -> Iterator[PrunedObject]:
+def to_prune(matching: Matching, policy: Policy, options: PlanOptions) -> Iterator[PrunedObject]:
     """Yield every object that the policy prunes: those of entries that no resource claims.
 
-    So is all that is in an object with `state: absent`, which is deleted with it.
+    So is the old object of a move that was cut short, if the move is allowed, and all that is in an
+    object with `state: absent`, which is deleted with it.
     """
     kinds = matching.kinds
 
@@ -106,11 +107,18 @@ def to_prune(matching: Matching, policy: Policy) -> Iterator[PrunedObject]:
             parent = parent_of(pair.live)
             if policy.prune or is_inside_absent(parent):
                 yield PrunedObject(pair, pair.live, Reason.REMOVED_FROM_FILES, parent)
+    moved = {
+        live.identity
+        for address, live in matching.left_by_moves.items()
+        if options.allow_replace or matching.matches[address].resource.lifecycle.allow_replace
+    }
     for live in matching.unmanaged:
-        if is_inside_absent(parent := parent_of(live)):
+        parent, is_moved = parent_of(live), live.identity in moved
+        if is_moved or is_inside_absent(parent):
             resource = Resource(live.address, {"name": live.name}, state=State.ABSENT)
             pair = Match(resource, kinds[live.kind], live)
-            yield PrunedObject(pair, live, Reason.STATE_ABSENT, parent)
+            reason = Reason.MOVED if is_moved else Reason.STATE_ABSENT
+            yield PrunedObject(pair, live, reason, parent)
 
 
 class Selected(Struct, frozen=True):
@@ -216,7 +224,7 @@ def select(
     """
     matching = match(desired, live, policy=policy, kinds=kinds, inventory=context.inventory)
     options, selection = context.options, context.options.selection
-    pruned = tuple(to_prune(matching, policy))
+    pruned = tuple(to_prune(matching, policy, options))
     candidates = Candidates(matching, pruned, desired.environment, context.declared)
     rotated, planned = _rotated(candidates, options.rotate), candidates.planned
     whole = Selected(desired, policy, context, matching, pruned, planned.keys(), rotated)

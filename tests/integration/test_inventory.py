@@ -253,6 +253,17 @@ def test_a_branch_behind_main_deletes_nothing(repo: Repo) -> None:
     assert "batch_export.b" in repo.entries()
 
 
+def test_a_branch_behind_main_deletes_what_it_removes(repo: Repo) -> None:
+    """A review sees what the merge will delete: main did not change it since they parted."""
+    first = repo.applied(a={}, b={})
+    repo.applied(a={}, b={"interval": "day"})
+    repo.git.run("checkout", "--quiet", "-b", "feature", first)
+    repo.write(b={})
+    repo.git.commit("remove a")
+    assert sorted(repo.changes()) == ["delete batch_export.a", "update batch_export.b"]
+    assert repo.run("apply", "--auto-approve").code == 4
+
+
 def test_a_lost_inventory_deletes_nothing(repo: Repo) -> None:
     repo.applied(a={}, b={})
     for where in (repo.git, repo.origin):
@@ -466,8 +477,8 @@ def test_a_damaged_inventory_is_an_error_with_the_way_out(repo: Repo, text: str)
     assert "delete its reference" in ran.err
 
 
-def test_a_cut_move_deletes_nothing(repo: Repo) -> None:
-    """I11: both objects are for a person to decide: their ids are lines to paste."""
+def test_a_cut_move_is_finished_only_if_it_is_allowed(repo: Repo) -> None:
+    """I11: the old object of a move is deleted by its inventory, or the plan is refused."""
     two = {"web": {"name": "Web"}, "app": {"name": "App"}}
     noop = {"type": "NoOp", "config": {}}
     lake = {"project": "web", "name": "lake", "interval": "hour", "destination": noop}
@@ -484,14 +495,11 @@ def test_a_cut_move_deletes_nothing(repo: Repo) -> None:
     repo.apply("--allow-replace", code=3)
     repo.running.admin("DELETE", "faults")
     plan = repo.plan(code=5)
-    (refusal,) = plan["refusals"]
-    assert (refusal["rule"], plan["changes"]) == ("ambiguous", [])
-    ids = {item["name"]: str(item["id"]) for item in repo.running.state()["projects"]}
-    (new,) = (o["address"] for o in refusal["objects"] if o["parent_id"] == ids["App"])
-    new = new.removeprefix("batch_export.id:")
-    assert f"pin the intended one: batch_exports: {{lake: {{id: {new}}}}}" in refusal["allow"]
-    commit(project="app", id=new)
-    assert "unmanaged now; to delete it, declare it with `id: " in repo.notes()["former-object"]
+    assert [item["rule"] for item in plan["refusals"]] == ["left-by-move"]
+    (deletion,) = repo.changes("--allow-replace")
+    assert deletion.startswith("delete batch_export.id:")
+    repo.apply("--allow-replace")
+    assert len(repo.running.state()["projects"]) >= 2
     assert repo.changes() == []
 
 

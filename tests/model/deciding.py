@@ -6,7 +6,7 @@ Imports nothing of what it judges.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tests.model.declared import TYPE, Resource, declared, environment_of
@@ -44,8 +44,14 @@ class Planned:
         self.world, self.live, self.saved, files = world, live, saved, checked_out(world)
         self.now = declared(files, world.environment)
         self.policy = environment_of(world.work, world.environment, "policy")
-        self.record = Record(world, live, self.now)
-        self.identity = Identity(live, self.now, self.record, self.policy.get("ignore", ()))
+        self.record, empty = (
+            Record(world, live, self.now),
+            Record(replace(world, record=None), (), {}),
+        )
+        globs, differs = self.policy.get("ignore", ()), partial(fields_of, empty)
+        self.identity = Identity(
+            live, self.now, self.record, globs, lambda r, x: bool(differs(r, x))
+        )
         self.left_out, self.selected = set[str](), set[str]()
         self.changes: dict[tuple[str, str], Change] = {}
         self.refusals = set[tuple[str, frozenset[str]]]()
@@ -99,15 +105,18 @@ class Planned:
 
     def pruned(self) -> Iterator[Change]:
         """Yield the deletions of removed objects, and of what is in projects to delete."""
-        identity = self.identity
+        identity, allows = self.identity, self.world.allow_replace
         gone = {x.id for key, x in identity.matched.items() if x and self.now[key].absent}
         for address, item in identity.removed.items():
             is_inside = item.parent in gone
             if address not in identity.left and (is_inside or self.policy.get("prune")):
                 yield Change(address, "delete", item, item.parent, on_purpose=is_inside)
+        moved = identity.left_by_moves.items()
+        allowed = {x for k, x in moved if allows or self.now[k].lifecycle.get("allow_replace")}
         for item in filter(identity.is_free, self.live):
-            if item.parent in gone:
-                yield Change(item.address, "delete", item, item.parent)
+            if item in allowed or item.parent in gone:
+                on_purpose = item not in allowed
+                yield Change(item.address, "delete", item, item.parent, on_purpose=on_purpose)
 
     # Selection
 

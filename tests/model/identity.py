@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -70,14 +70,22 @@ class Identity:
         The objects of entries that no resource has and whose address is not declared.
     left
         Those of them that are not deleted in any case.
-    replaced
-        The recorded objects of resources that have another one now.
+    replaced, left_by_moves
+        The recorded objects of resources that have another one now, and those of them that a move
+        left in another project.
     gone
         The removed addresses whose object does not exist.
     """
 
-    def __init__(self, live: Sequence[Live], now: Declared, record: Record, globs: Globs) -> None:
-        self.live, self.now, self.record = live, now, record
+    def __init__(
+        self,
+        live: Sequence[Live],
+        now: Declared,
+        record: Record,
+        globs: Globs,
+        differs: Callable[[Resource, Live], bool],
+    ) -> None:
+        self.live, self.now, self.record, self.differs = live, now, record, differs
         # What `policy.ignore` names, and the resources that it forbids.
         self.ignored = {item for item in live if _is_any(item.name, globs)}
         pinned = {item.id for item in self.ignored}
@@ -89,6 +97,7 @@ class Identity:
         self.removed: dict[str, Live] = {}
         self.left: set[str] = set()
         self.replaced: dict[str, Live] = {}
+        self.left_by_moves: dict[str, Live] = {}
         self.gone: set[str] = set()
         self.leads: dict[Live, list[str]] = {}
         self.ambiguous = set[str]()
@@ -219,9 +228,11 @@ class Identity:
         return found + [item for item in named if item not in others]
 
     def _by_name(self, resource: Resource, _: Iterable[Resource]) -> list[Live]:
-        """Return the object of its name. Beside the recorded one elsewhere it is ambiguous."""
+        """Return the object of its name: beside the recorded one elsewhere only if it is done."""
         found = self._named(resource, resource.name)
-        return found + (self._recorded(resource) if found else [])
+        if len(found) == 1 and (resource.absent or self.differs(resource, found[0])):
+            found += self._recorded(resource)
+        return found
 
     def _by_former_name(self, resource: Resource, _: Iterable[Resource]) -> list[Live]:
         found = self._named(resource, *resource.names[1:])
@@ -243,6 +254,9 @@ class Identity:
                 self.left |= {address} if must_stay else set()
             elif not resource.absent and address in self.matched:
                 self.replaced[address] = item
+                is_move = self.matched[address] and not self.is_here(resource, item)
+                if is_move and resource.pinned is None and not must_stay:
+                    self.left_by_moves[address] = item
 
     def _must_stay(self, address: str, item: Live) -> bool:
         """Return whether the object of an entry is not deleted, whatever the policy says."""

@@ -87,7 +87,8 @@ class Record:
         world, commit = self.world, self.entries[address].commit
         if world.rollback or commit is None or commit in world.ancestors(world.head):
             return True
-        return self.applied[address] == self.now.get(address)
+        was, base = self.applied[address], world.merge_base(commit, world.head)
+        return was in (self.now.get(address), self.at(base, address))
 
     def _elsewhere(self) -> Iterator[str]:
         """Yield the removed addresses that a file which is not loaded may declare."""

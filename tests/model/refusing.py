@@ -42,7 +42,8 @@ def _unclear(plan: Planned) -> Refusals:
 def _deleted(plan: Planned) -> Refusals:
     lost = plan.of_action("delete", "replace")
     for change in lost:
-        now = plan.now.get(change.address)
+        known = plan.record.of_object.get(change.live.id, "") if change.live else ""
+        now = plan.now.get(change.address) or plan.now.get(known)
         is_now = now is not None and now.protected
         if is_now or (change.live and plan.record.protects(change.address, change.live)):
             yield "protect", change.address
@@ -58,6 +59,10 @@ def _replaced(plan: Planned) -> Refusals:
             yield "allow_replace", change.address
         if plan.now[change.address].pinned is not None:
             yield "replaced-id", change.address
+    gone = {change.live for change in plan.of_action("delete")}
+    for address, item in plan.identity.left_by_moves.items():
+        if item not in gone and address not in plan.left_out:
+            yield "left-by-move", address
 
 
 def _inside(plan: Planned) -> Refusals:

@@ -110,6 +110,13 @@ FAULTS = {
             "",
         ),
         ("D7", "an environment without resources deletes", "    nothing_declared,\n", ""),
+        ("N8", "a move that was cut short is not refused", "    left_by_move,\n", ""),
+        (
+            "N12",
+            "a move that was cut short deletes a protected object",
+            'inventory.by_object.get((kind.name, change.live_id or ""), address)',
+            "address",
+        ),
     ),
     "reconciler/planning/inventory.py": (
         (

@@ -132,6 +132,10 @@ class World:
                 left += self.commits[number].parents
         return found
 
+    def merge_base(self, one: int, two: int) -> int:
+        """Return the newest common ancestor. Histories of worlds have one."""
+        return max(self.ancestors(one) & self.ancestors(two))
+
     def first_parents(self, commit: int | None) -> set[int]:
         """Return a commit and those before it in which only first parents are followed."""
         found: set[int] = set()
