@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.support.loopback import Received, serving
 
 Body = dict[str, Any]
 
@@ -139,33 +139,14 @@ def _page(items: list[Body]) -> Body:
 
 
 @contextmanager
-def serving() -> Iterator[Service]:
+def hog_service() -> Iterator[Service]:
     """Yield a running service."""
     service = Service()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(received: Received) -> None:
+        path, sent = received.path.partition("?")[0], json.loads(received.body or b"{}")
+        received.send_json(*service.answer(received.command, path, sent))
 
-        def answer(self) -> None:
-            size = int(self.headers.get("Content-Length") or 0)
-            sent = json.loads(self.rfile.read(size) or b"{}")
-            status, body = service.answer(self.command, self.path.partition("?")[0], sent)
-            content = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = do_PATCH = do_DELETE = answer  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        service.base_url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with serving(answer) as port:
+        service.base_url = f"http://127.0.0.1:{port}"
         yield service
-        server.shutdown()
-        thread.join()

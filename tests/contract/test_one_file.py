@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.contract.hog_functions import SCHEMA, Service, serving
+from tests.contract.hog_functions import SCHEMA, Service, hog_service
 from tests.support.cli import environment, write
 from tests.support.git import Git
 from tests.support.limits import TIMEOUT
@@ -213,7 +213,7 @@ class Program:
 @pytest.fixture
 def program(copy: Path) -> Iterator[Program]:
     (copy / "schemas/hog_function.schema.json").write_text(json.dumps(SCHEMA))
-    with serving() as service:
+    with hog_service() as service:
         git = Git.init(copy / "repository")
         files = {"reconciler.yaml": SERVED % service.base_url, "resources.yaml": RESOURCES}
         write(git.folder, files)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any, TypeAlias
 
 import httpx
 
 from tests.support.emulator import RunningEmulator
+from tests.support.loopback import Received, serving
 
 Place: TypeAlias = tuple[str, ...]
 """The last word of the path of a request, and the names of fields; `*` is any item of a list."""
@@ -27,15 +26,6 @@ TYPES: tuple[Any, ...] = (
 )
 ODD = (*TIMES, *TYPES)
 _KEPT = frozenset({"authorization", "content-type"})
-
-
-class _Server(ThreadingHTTPServer):
-    """A server that says nothing about clients that are gone."""
-
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        pass
 
 
 class OddService:
@@ -82,32 +72,11 @@ def odd_service(service: RunningEmulator) -> Iterator[OddService]:
     """Run a server in front of a service."""
     odd = OddService(service)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+    def answer(received: Received) -> None:
+        kept = {k: v for k, v in received.headers.items() if k.lower() in _KEPT}
+        status, body = odd.answer(received.command, received.path, kept, received.body)
+        received.send(status, body, **{"Content-Type": "application/json"})
 
-        def _pass(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            kept = {k: v for k, v in self.headers.items() if k.lower() in _KEPT}
-            status, content = odd.answer(self.command, self.path, kept, body)
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            if status != 204:
-                self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content if status != 204 else b"")
-
-        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _pass  # noqa: N815 - of the base class
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with _Server(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        odd.base_url = f"http://127.0.0.1:{server.server_address[1]}"
-        try:
-            yield odd
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(answer) as port:
+        odd.base_url = f"http://127.0.0.1:{port}"
+        yield odd
