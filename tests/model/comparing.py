@@ -29,7 +29,7 @@ from tests.model.outcome import (
 from tests.model.real import Clone, Ended, clone_of, live_of
 from tests.model.world import World, checked_out, checkout, line_of
 from tests.reliability.service import KEY
-from tests.reliability.virtual import run_virtually
+from tests.support.virtual_loop import run_virtually
 
 AUTHORIZED = {"Authorization": f"Bearer {KEY}"}
 _CHANGED = ("rotate", "version_changed", "reference_changed", "resent")

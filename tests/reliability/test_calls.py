@@ -12,8 +12,8 @@ from reconciler.model.settings import Window
 from tests.reliability.runs import Ran, applier
 from tests.reliability.scenarios import Scenario, creates_of, projects_of, removed_projects_of
 from tests.reliability.service import Call, running_service
-from tests.reliability.virtual import run_virtually
 from tests.support.limits import LONG
+from tests.support.virtual_loop import run_virtually
 
 ALLOWED, FASTER = (48, 6.0), Window(46, 6)
 """480 calls a minute, of which a run sends 460, ten times faster."""

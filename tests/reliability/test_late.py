@@ -16,9 +16,9 @@ from tests.reliability.accounting import (
 from tests.reliability.runs import applier
 from tests.reliability.scenarios import Scenario, many_exports, standard
 from tests.reliability.service import running_service
-from tests.reliability.virtual import run_virtually
 from tests.support.emulator import DIALECTS
 from tests.support.limits import LONG
+from tests.support.virtual_loop import run_virtually
 
 DELAYS = (0.3, 1.5, 31)
 PATHS = {"project": "*/projects/", "export": "*/batch_exports/"}

@@ -20,9 +20,9 @@ from tests.reliability.accounting import (
 from tests.reliability.runs import applier, end_state
 from tests.reliability.scenarios import Scenario, many_exports
 from tests.reliability.service import running_service
-from tests.reliability.virtual import run_virtually
 from tests.support.emulator import DIALECTS
 from tests.support.limits import LONG
+from tests.support.virtual_loop import run_virtually
 
 BODIES: Mapping[str, Mapping[str, Any]] = {
     "empty-body": {"fault": "body", "text": ""},

@@ -20,9 +20,9 @@ from tests.reliability.accounting import (
 from tests.reliability.runs import Applier, Ran, applier
 from tests.reliability.scenarios import Scenario, drawn, standard
 from tests.reliability.service import Service, running_service
-from tests.reliability.virtual import run_virtually
 from tests.support.emulator import DIALECTS
 from tests.support.limits import LONG
+from tests.support.virtual_loop import run_virtually
 
 SEEDS = range(100) if LONG else (7, 9, 11)
 

@@ -19,8 +19,8 @@ from tests.reliability.processes import Command, Template, template
 from tests.reliability.runs import applier
 from tests.reliability.scenarios import Scenario, one_create
 from tests.reliability.service import Line, Service, running_service
-from tests.reliability.virtual import run_virtually
 from tests.support.limits import LONG, TIMEOUT
+from tests.support.virtual_loop import run_virtually
 
 EXPORTS = "*/batch_exports/"
 HANG = {"fault": "hang"}

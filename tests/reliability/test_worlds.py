@@ -21,9 +21,9 @@ from tests.reliability.accounting import (
 from tests.reliability.runs import applier
 from tests.reliability.scenarios import Scenario, drawn
 from tests.reliability.service import Service, running_service
-from tests.reliability.virtual import run_virtually
 from tests.support.emulator import DIALECTS
 from tests.support.limits import LONG
+from tests.support.virtual_loop import run_virtually
 
 SEEDS = range(2_000) if LONG else range(15)
 CHUNK = 250 if LONG else 15

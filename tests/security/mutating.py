@@ -33,9 +33,9 @@ from tests.reliability.accounting import duplicates, unasked_deletes
 from tests.reliability.runs import Applier, applier
 from tests.reliability.scenarios import Scenario, http, many_exports, noop
 from tests.reliability.service import Service, running_service
-from tests.reliability.virtual import run_virtually
 from tests.security.memory import peak_megabytes
 from tests.support.cli import write
+from tests.support.virtual_loop import run_virtually
 
 Dice = random.Random
 MOST_SECONDS = 3_600
