@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.emulator.facts import FACTS, Api
+from tests.emulator.facts import FACTS, TABLES, Api
 from tests.support.emulator import RunningEmulator, start_emulator
 
 SEED = {
@@ -90,6 +90,15 @@ def api(emulators: dict[str, RunningEmulator], dialect: str) -> Api:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the test of a fact in the dialects that the fact concerns."""
-    if "dialect" in metafunc.fixturenames:
+    if "row" in metafunc.fixturenames:
+        cases = [
+            pytest.param(dialect, row, id=f"{dialect}-{text}-{number}")
+            for dialects, facts in TABLES[metafunc.function.__name__].items()
+            for text, rows in facts.items()
+            for number, row in enumerate(rows)
+            for dialect in dialects
+        ]
+        metafunc.parametrize(("dialect", "row"), cases)
+    elif "dialect" in metafunc.fixturenames:
         fact = FACTS.get(metafunc.function.__name__)
         metafunc.parametrize("dialect", fact.dialects if fact else ["interface"])

@@ -11,6 +11,7 @@ from tests.support.emulator import RunningEmulator
 ALL = ("interface", "2025", "2026")
 OLD = ("interface", "2025")
 REAL = ("2025", "2026")
+YEAR, NEWEST = ("2025",), ("2026",)
 
 S3 = {"bucket_name": "b", "region": "r", "prefix": "p"}
 KEYS = {"aws_access_key_id": "AKIA", "aws_secret_access_key": "hidden"}
@@ -29,6 +30,18 @@ class Fact:
 FACTS: dict[str, Fact] = {}
 """Facts by the name of their test."""
 
+Row = tuple[dict[str, Any] | None, dict[str, Any], str | dict[str, Any]]
+"""What there is (None: POST), what is sent, and the answer.
+
+An answer is the fields that a success shows, or a status with the code, the field and the detail of
+an error: `400 blank name: This field may not be blank.`
+"""
+POST: None = None
+Table = dict[tuple[str, ...], dict[str, list[Row]]]
+"""Facts that single requests show, by dialects and by what the facts say."""
+TABLES: dict[str, Table] = {}
+"""Tables by the name of their test."""
+
 
 def fact(
     section: str, text: str, *dialects: str, rules: tuple[int, ...] = ()
@@ -39,6 +52,18 @@ def fact(
         assert function.__name__ not in FACTS
         FACTS[function.__name__] = Fact(section, text, dialects or ALL, rules)
         return function
+
+    return marked
+
+
+def facts(
+    section: str, table: Table, *, rules: tuple[int, ...] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that runs a test for each request of a table."""
+
+    def marked(function: Callable[..., None]) -> Callable[..., None]:
+        TABLES[function.__name__] = table
+        return fact(section, function.__name__, rules=rules)(function)
 
     return marked
 
@@ -70,8 +95,13 @@ class Api:
         assert answer.status_code == 201, answer.text
         return answer.json()
 
-    def to(self, type_name: str, **config: Any) -> dict[str, Any]:
-        return {"destination": {"type": type_name, "config": config}}
+    def answer(self, row: Row) -> None:
+        """Send the request of a row and check the answer."""
+        existing, sent, expected = row
+        answers(
+            self.post(**sent) if existing is None else self.patch(self.create(**existing), **sent),
+            expected,
+        )
 
     def patch(self, export: dict[str, Any], **fields: Any) -> Any:
         return self.call("PATCH", f"{self.project}{export['id']}/", fields)
@@ -80,6 +110,31 @@ class Api:
         answer = self.call("GET", f"{self.project}{export['id']}/")
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+
+def to(type_name: str, integration: Any = None, /, **config: Any) -> dict[str, Any]:
+    """Return the fields of a destination in this type, with an integration if there is one."""
+    named = {} if integration is None else {"integration": integration}
+    return {"destination": {"type": type_name, "config": config, **named}}
+
+
+def answers(answer: Any, expected: str | dict[str, Any]) -> None:
+    """Check an answer against that of a row."""
+    if isinstance(expected, dict):
+        assert answer.status_code in (200, 201), answer.text
+        body = answer.json()
+        destination = body.get("destination") or {"config": {}}
+        shown = {**body, **destination, **destination["config"]}
+        assert {name: shown[name] for name in expected} == expected
+        return
+    head, _, detail = expected.partition(": ")
+    status, *words = head.split()
+    if not words:
+        assert str(answer.status_code) == status, answer.text
+        return
+    found = refused(answer, int(status), words[0], words[1] if len(words) > 1 else None)
+    begin = detail.removesuffix("...")
+    assert found.startswith(begin) if begin != detail else detail in ("", found), found
 
 
 def refused(answer: Any, status: int, code: str, attr: str | None = None) -> str:

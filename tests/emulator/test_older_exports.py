@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.emulator.facts import Api, fact, invalid, refused
+from tests.emulator.operations import of
 from tests.support.emulator import RunningEmulator, start_emulator
 
 QUERY = "select event from events"
@@ -60,11 +61,41 @@ def older(seeded: RunningEmulator) -> Api:
     return Api(seeded, "2026")
 
 
+@pytest.fixture(scope="module")
+def without_addon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEmulator]:
+    project = {"id": 1, "name": "Web", "batch_exports": [EXPORTS[0]]}
+    organization = {"name": "Ours", "features": [], "projects": [project]}
+    seed = tmp_path_factory.mktemp("seed") / "seed.json"
+    seed.write_text(json.dumps({**SEED, "organizations": [organization]}))
+    with start_emulator(seed=seed, extra=("--dialect", "2025")) as running:
+        yield running
+
+
+@fact("1.1", "without the paid feature data_pipelines every write of an export is refused", "2025")
+def test_without_the_addon(without_addon: RunningEmulator, dialect: str) -> None:
+    """Reads, pauses and deletions work; a refusal of a field comes first."""
+    api = Api(without_addon, dialect)
+    export = without_addon.exports()["Query"]
+    for answer in (
+        api.post(),
+        api.patch(export, name="x"),
+        api.call("PUT", of(api, export), api.body()),
+    ):
+        detail = invalid(answer)
+        assert detail == "The Data Pipelines addon is required for batch exports."
+    refused(api.patch(export, name=""), 400, "blank", "name")
+    assert api.call("POST", of(api, export, "pause/"), {}).status_code == 200
+    assert api.call("DELETE", of(api, export)).status_code == 204
+    organization = api.call("GET", "/api/organizations/@current/").json()
+    assert organization["available_product_features"] == []
+
+
 def test_queries_where_one_exists(older: Api) -> None:
-    """A project with a query on events takes more; others do not."""
+    """A project with a query on events takes more, until its last one is cleared; others do not."""
     export = older.emulator.exports()["Query"]
     assert export["hogql_query"] == QUERY
-    assert older.create(hogql_query=QUERY)["hogql_query"] == QUERY
+    more = older.create(hogql_query=QUERY)
+    assert more["hogql_query"] == QUERY
     assert older.patch(export, hogql_query="select a from events").status_code == 200
     for bad in (
         "SELEC nonsense",
@@ -75,15 +106,11 @@ def test_queries_where_one_exists(older: Api) -> None:
         "select a from events join persons on 1 = 1",
     ):
         invalid(older.patch(export, hogql_query=bad), "hogql_query")
-    other = "/api/projects/2/batch_exports/"
     body = {**older.body(), "hogql_query": QUERY, "destination": {"type": "NoOp", "config": {}}}
-    invalid(older.call("POST", other, body), "hogql_query")
-
-
-def test_the_last_query_that_is_cleared(older: Api) -> None:
-    """Afterwards the project has none."""
-    export = older.emulator.exports()["Query"]
-    assert older.patch(export, hogql_query=None).json()["hogql_query"] is None
+    other = older.call("POST", "/api/projects/2/batch_exports/", body)
+    invalid(other, "hogql_query")
+    for cleared in (more, export):
+        assert older.patch(cleared, hogql_query=None).json()["hogql_query"] is None
     invalid(older.patch(export, hogql_query=QUERY), "hogql_query")
 
 

@@ -2,38 +2,264 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from tests.emulator.facts import OLD, REAL, Api, fact, invalid, refused
+from tests.emulator.facts import (
+    ALL,
+    NEWEST,
+    OLD,
+    REAL,
+    YEAR,
+    Api,
+    Row,
+    Table,
+    answers,
+    fact,
+    facts,
+    invalid,
+    refused,
+)
+
+DENIED = "403 permission_denied"
 
 
 def projects(api: Api) -> str:
     return f"{api.organization}projects/"
 
 
-def make(api: Api, **fields: object) -> dict:
+def make(api: Api, **fields: Any) -> dict[str, Any]:
     answer = api.call("POST", projects(api), {"name": "New", **fields})
     assert answer.status_code == 201, answer.text
     return answer.json()
 
 
-def change(api: Api, project: dict, **fields: object):
-    return api.call("PATCH", f"{projects(api)}{project['id']}/", fields)
+def change(api: Api, project: dict[str, Any], *, key: str = "phx_all", **fields: Any) -> Any:
+    return api.call("PATCH", f"{projects(api)}{project['id']}/", fields, key=key)
 
 
-@fact(
-    "4.1",
-    "names are not required, trimmed, not blank, short, and unique in the newest servers: 409",
-    rules=(38, 42),
+GROUP = {"id": "a", "sampleRate": 0.5, "conditions": {"matchType": "all"}, "minDurationMs": 0}
+WEB, FLAG, PAYLOAD = {"id": 1}, {"id": "123", "key": "a"}, {"recordBody": True}
+FILTER = {"key": "email", "value": "x", "type": "person", "operator": "exact"}
+CLEANING = [{"alias": "a", "regex": "b"}]
+RATE, LINKED = "session_recording_sample_rate", "session_recording_linked_flag"
+MILLISECONDS = "session_recording_minimum_duration_milliseconds"
+NETWORK, REPLAY = (
+    f"session_{name}_config" for name in ("recording_network_payload_capture", "replay")
 )
+MASKING, TRIGGERS = "session_recording_masking_config", "session_recording_trigger_groups"
+IGNORED, BOUNCE = "autocapture_exceptions_errors_to_ignore", "bounceRateDurationSeconds"
+UNFILTERED = "test_account_filters_default_checked"
+BAD = "400 invalid_input"
+
+
+def groups(*groups: object) -> dict[str, Any]:
+    return {"version": 2, "groups": list(groups)}
+
+
+def refusals(*refused: tuple[str, object, str]) -> list[Row]:
+    """Refusals of single settings, with the code of each."""
+    return [({}, {name: value}, f"400 {code} {name}") for name, value, code in refused]
+
+
+def kept(**settings: object) -> list[Row]:
+    return [({}, {name: value}, {name: value}) for name, value in settings.items()]
+
+
+WRONG_IN_2025 = {MASKING: ({"zzz": 1}, {"maskAllInputs": "yes"}, {"blockSelector": 1})}
+WRONG: dict[str, tuple[Any, ...]] = {
+    "modifiers": ({"unknownField": True},),
+    TRIGGERS: (
+        *({"a": 1}, {"version": 2}, groups("text"), {**groups(), "fallbackSampleRate": 2}),
+        groups({"id": "a", "sampleRate": 1}),
+        *(
+            groups({**GROUP, **wrong})
+            for wrong in (
+                *({"sampleRate": 2}, {"sampleRate": None}),
+                *({"minDurationMs": -1}, {"minDurationMs": 1.5}),
+                *({"conditions": []}, {"conditions": {"matchType": 1}}),
+            )
+        ),
+    ),
+    "logs_settings": ({"retention_days": 99}, {"retention_days": True}),
+    "test_account_filters": ([{"key": "a"}], {"key": "a"}, [{**FILTER, "type": "cohort"}]),
+    LINKED: tuple({"id": value, "key": "a"} for value in (True, 1.5, "x")),
+    "path_cleaning_filters": (
+        *([{"alias": "a"}], [{"alias": "a", "regex": "("}]),
+        [{"alias": r"\\\1 \2", "regex": "(a)"}],
+    ),
+}
+BOUNCES = [{"modifiers": {BOUNCE: value}} for value in (121, 0, "10")]
+NEWER: dict[str, object] = {
+    TRIGGERS: groups(GROUP),
+    "session_recording_retention_period": "90d",
+    "conversations_settings": {"a": 1},
+    "onboarding_tasks": {"a": 1},
+    "logs_settings": {"retention_days": 14},
+    "default_data_theme": 3,
+}
+SETTINGS: Table = {
+    ALL: {
+        "invalid values of single settings are refused": [
+            *refusals(
+                ("timezone", "Mars/One", "invalid_choice"),
+                ("week_start_day", 2, "invalid_choice"),
+                ("week_start_day", 6, "invalid_choice"),
+                ("week_start_day", True, "invalid_choice"),
+                (RATE, "0.123", "max_decimal_places"),
+                (RATE, 2, "max_value"),
+                (RATE, -1, "min_value"),
+                (RATE, "x", "invalid_input"),
+                (MILLISECONDS, 30001, "max_value"),
+                (LINKED, {"id": 1}, "invalid_input"),
+                (NETWORK, {"x": 1}, "invalid_input"),
+                (REPLAY, [], "invalid_input"),
+                (REPLAY, {"foo": 1}, "invalid_input"),
+                ("primary_dashboard", 999999, "does_not_exist"),
+                ("primary_dashboard", "many", "incorrect_type"),
+                ("app_urls", None, "null"),
+                ("test_account_filters", None, "null"),
+                ("name", " ", "blank"),
+                ("name", "x" * 201, "max_length"),
+            ),
+        ],
+        "errors to ignore are a list of text with at most 300 characters of JSON": [
+            *(
+                ({}, {IGNORED: value}, BAD)
+                for value in (None, "x", {}, ["x" * 300], ["a", None], ["a", 1], ["é" * 60])
+            ),
+            *kept(**{IGNORED: ["é" * 40]}),
+        ],
+        "the server normalises settings": [
+            ({}, {RATE: 0.4}, {RATE: "0.40"}),
+            ({}, {RATE: 1}, {RATE: "1.00"}),
+            ({}, {MILLISECONDS: "500"}, {MILLISECONDS: 500}),
+            (
+                {},
+                {"app_urls": ["https://a", None, "https://b"]},
+                {"app_urls": ["https://a", "https://b"]},
+            ),
+            ({}, {"surveys_opt_in": "false"}, {"surveys_opt_in": False}),
+            ({"name": "a"}, {"name": " Shop "}, {"name": "Shop"}),
+        ],
+        "settings are stored as sent": [
+            *kept(anonymize_ips=True, completed_snippet_onboarding=True, is_demo=True),
+            *kept(week_start_day=0, data_attributes=["data-x"], session_recording_opt_in=True),
+            *kept(**{LINKED: {"id": 1, "key": "a"}, NETWORK: PAYLOAD, "extra_settings": {"a": 1}}),
+            *kept(has_completed_onboarding_for={"a": True}, path_cleaning_filters=CLEANING),
+            *kept(person_display_name_properties=["b", "a"], live_events_columns=["b", "a"]),
+            ({"anonymize_ips": True}, {"anonymize_ips": False}, {"anonymize_ips": False}),
+            ({"week_start_day": 0}, {"week_start_day": 1}, {"week_start_day": 1}),
+            (
+                *({"session_recording_opt_in": True}, {"session_recording_opt_in": False}),
+                {"session_recording_opt_in": False},
+            ),
+        ],
+        "null is a value of its own where allowed": [
+            *kept(recording_domains=None, surveys_opt_in=None),
+            *(
+                ({name: value}, {name: None}, {name: None})
+                for name, value in {
+                    "week_start_day": 1,
+                    "person_display_name_properties": ["b"],
+                    "live_events_columns": ["b"],
+                    "has_completed_onboarding_for": {"a": True},
+                    "path_cleaning_filters": CLEANING,
+                    LINKED: {"id": 1, "key": "a"},
+                    NETWORK: PAYLOAD,
+                    "extra_settings": {"a": 1},
+                }.items()
+            ),
+        ],
+        "booleans are true, false or null": [
+            ({name: before}, {name: after}, {name: after})
+            for name in (
+                *("autocapture_opt_out", "autocapture_exceptions_opt_in", "inject_web_apps"),
+                *("autocapture_web_vitals_opt_in", "capture_console_log_opt_in"),
+                *("capture_performance_opt_in", "heatmaps_opt_in", UNFILTERED),
+            )
+            for before, after in ((True, False), (False, None))
+            if name != UNFILTERED or after is not False
+        ],
+    },
+    OLD: {
+        "some invalid settings are not refused (I17)": [
+            ({}, sent, "200")
+            for sent in (
+                *BOUNCES,
+                *({name: value} for name, values in WRONG.items() for value in values),
+            )
+        ],
+        "settings that only the newest know are ignored": [
+            ({}, {name: value}, {}) for name, value in NEWER.items()
+        ],
+        "access_control and the webhook are accepted (I17)": [
+            ({}, {"access_control": False}, "200"),
+            *kept(slack_incoming_webhook="https://x"),
+        ],
+        "the id of a flag stays text": kept(**{LINKED: FLAG}),
+    },
+    ("interface",): {
+        "a masking is ignored": [
+            ({}, {MASKING: value}, "200")
+            for value in (*WRONG_IN_2025[MASKING], {"maskAllInputs": True})
+        ],
+    },
+    REAL: {
+        "a masking is checked (I17)": [
+            *refusals(*((MASKING, value, "invalid_input") for value in WRONG_IN_2025[MASKING])),
+            *kept(**{MASKING: {"maskAllInputs": True}, "survey_config": {"a": 1}}),
+        ],
+    },
+    YEAR: {
+        "blank addresses, long descriptions and null characters are refused": [
+            ({}, {"app_urls": [""]}, "400 blank app_urls__0"),
+            ({}, {"recording_domains": [""]}, "400 blank recording_domains__0"),
+            ({}, {"product_description": "x" * 1001}, "400 max_length product_description"),
+            ({}, {"name": "a\0b"}, "400 null_characters_not_allowed name"),
+        ],
+        "a number for a merged setting crashes": [
+            ({}, {"survey_config": 5}, "500"),
+            ({}, {"modifiers": 5}, "500"),
+        ],
+    },
+    NEWEST: {
+        "more invalid settings are refused (I17)": [
+            *(({}, sent, f"{BAD} modifiers__{BOUNCE}") for sent in BOUNCES),
+            *refusals(*((name, value, "invalid_input") for name in WRONG for value in WRONG[name])),
+        ],
+        "newer settings are stored": kept(**NEWER),
+        "access_control is refused, null ignored, and the webhook ignored (I17)": [
+            ({}, {"access_control": False}, f"{BAD} access_control"),
+            ({}, {"access_control": None}, {"access_control": False}),
+            ({}, {"slack_incoming_webhook": "https://x"}, "200"),
+        ],
+        "the id of a flag becomes a number": [({}, {LINKED: FLAG}, {LINKED: {**FLAG, "id": 123}})],
+    },
+}
+
+
+@facts("4.2", SETTINGS, rules=(6, 30, 32, 33, 34, 36))
+def test_settings(api: Api, row: Row) -> None:
+    """The next read shows what the answer shows, and nothing that the server does not know."""
+    existing, sent, expected = row
+    project = make(api, **existing) if existing else WEB
+    answer = change(api, project, **sent)
+    answers(answer, expected)
+    if answer.status_code == 200:
+        assert api.call("GET", f"{projects(api)}{project['id']}/").json() == answer.json()
+    if expected == {}:
+        assert answer.json().get(next(iter(sent))) is None
+
+
+@fact("4.1", "names are not required, and unique in the newest servers: 409", rules=(38, 42))
 def test_project_names(api: Api) -> None:
     first = api.call("POST", projects(api), {}).json()["name"]
     second = api.call("POST", projects(api), {}).json()["name"]
     assert first == "Default project"
     assert second == ("Default project 2" if api.dialect == "2026" else "Default project")
     assert make(api, name=" Shop ")["name"] == "Shop"
-    refused(api.call("POST", projects(api), {"name": " "}), 400, "blank", "name")
-    refused(api.call("POST", projects(api), {"name": "x" * 201}), 400, "max_length", "name")
+    answers(api.call("POST", projects(api), {"name": " "}), "400 blank name")
+    answers(api.call("POST", projects(api), {"name": "x" * 201}), "400 max_length name")
     answer = api.call("POST", projects(api), {"name": " wEB "})
     if api.dialect == "2026":
         refused(answer, 409, "conflict")
@@ -47,104 +273,21 @@ def test_project_names(api: Api) -> None:
 
 @fact("4.1", "a create overwrites some of the values that were sent", "2026", rules=(29,))
 def test_values_that_a_create_overwrites(api: Api) -> None:
-    wanted = [{"key": "email", "value": "x", "type": "person", "operator": "exact"}]
-    project = make(api, test_account_filters=wanted, extra_settings={"a": 1})
-    assert project["test_account_filters"] != wanted
+    project = make(api, test_account_filters=[FILTER], extra_settings={"a": 1})
+    assert project["test_account_filters"] != [FILTER]
     assert project["extra_settings"] == {"a": 1, "recorder_script": "posthog-recorder"}
-    assert project["primary_dashboard"] is not None
-    assert (
-        change(api, project, test_account_filters=wanted).json()["test_account_filters"] == wanted
-    )
+    answers(change(api, project, test_account_filters=[FILTER]), {"test_account_filters": [FILTER]})
 
 
-@pytest.mark.parametrize(
-    ("field", "sent", "code"),
-    [
-        ("timezone", "Mars/One", "invalid_choice"),
-        ("week_start_day", 2, "invalid_choice"),
-        ("week_start_day", 6, "invalid_choice"),
-        ("week_start_day", True, "invalid_choice"),
-        ("session_recording_sample_rate", "0.123", "max_decimal_places"),
-        ("session_recording_sample_rate", 2, "max_value"),
-        ("session_recording_sample_rate", -1, "min_value"),
-        ("session_recording_sample_rate", "x", "invalid_input"),
-        ("session_recording_minimum_duration_milliseconds", 30001, "max_value"),
-        ("session_recording_linked_flag", {"id": 1}, "invalid_input"),
-        ("session_recording_network_payload_capture_config", {"x": 1}, "invalid_input"),
-        ("session_replay_config", [], "invalid_input"),
-        ("session_replay_config", {"foo": 1}, "invalid_input"),
-        ("primary_dashboard", 999999, "does_not_exist"),
-        ("primary_dashboard", "many", "incorrect_type"),
-        ("app_urls", None, "null"),
-        ("test_account_filters", None, "null"),
-    ],
-)
-@fact("4.2", "invalid values of single settings are refused", rules=(32,))
-def test_wrong_settings(api: Api, field: str, sent: object, code: str) -> None:
-    refused(change(api, make(api), **{field: sent}), 400, code, field)
-
-
-@pytest.mark.parametrize("sent", [None, "x", {}, ["x" * 300], ["a", None], ["a", 1], ["é" * 60]])
-@fact("4.2", "errors to ignore are a list of text with at most 300 characters of JSON")
-def test_errors_to_ignore(api: Api, sent: object) -> None:
+@fact("4.1", "what real servers fill in on create", *REAL, rules=(29,))
+def test_values_of_a_new_project(api: Api) -> None:
     project = make(api)
-    invalid(change(api, project, autocapture_exceptions_errors_to_ignore=sent))
-    kept = ["é" * 40]
-    changed = change(api, project, autocapture_exceptions_errors_to_ignore=kept).json()
-    assert changed["autocapture_exceptions_errors_to_ignore"] == kept
-
-
-_GROUP = {"id": "a", "sampleRate": 0.5, "conditions": {"matchType": "all"}, "minDurationMs": 0}
-
-
-def _groups(*groups: object) -> dict:
-    return {"version": 2, "groups": list(groups)}
-
-
-@pytest.mark.parametrize(
-    ("field", "sent"),
-    [
-        ("modifiers", {"unknownField": True}),
-        ("modifiers", {"bounceRateDurationSeconds": 121}),
-        ("modifiers", {"bounceRateDurationSeconds": 0}),
-        ("modifiers", {"bounceRateDurationSeconds": "10"}),
-        ("session_recording_masking_config", {"zzz": 1}),
-        ("session_recording_masking_config", {"maskAllInputs": "yes"}),
-        ("session_recording_masking_config", {"blockSelector": 1}),
-        ("session_recording_trigger_groups", {"a": 1}),
-        ("session_recording_trigger_groups", _groups({**_GROUP, "sampleRate": 2})),
-        ("session_recording_trigger_groups", _groups({**_GROUP, "minDurationMs": -1})),
-        ("logs_settings", {"retention_days": 99}),
-        ("logs_settings", {"retention_days": True}),
-        ("test_account_filters", [{"key": "a"}]),
-        ("test_account_filters", {"key": "a"}),
-        ("test_account_filters", [{"key": "a", "type": "cohort", "operator": "exact"}]),
-        ("session_recording_trigger_groups", {"version": 2}),
-        ("session_recording_trigger_groups", _groups("text")),
-        ("session_recording_trigger_groups", _groups({"id": "a", "sampleRate": 1})),
-        ("session_recording_trigger_groups", _groups({**_GROUP, "sampleRate": None})),
-        ("session_recording_trigger_groups", _groups({**_GROUP, "minDurationMs": 1.5})),
-        ("session_recording_trigger_groups", _groups({**_GROUP, "conditions": []})),
-        ("session_recording_trigger_groups", _groups({**_GROUP, "conditions": {"matchType": 1}})),
-        ("session_recording_trigger_groups", {**_groups(), "fallbackSampleRate": 2}),
-        ("session_recording_linked_flag", {"id": True, "key": "a"}),
-        ("session_recording_linked_flag", {"id": 1.5, "key": "a"}),
-        ("session_recording_linked_flag", {"id": "x", "key": "a"}),
-        ("path_cleaning_filters", [{"alias": "a"}]),
-        ("path_cleaning_filters", [{"alias": "a", "regex": "("}]),
-        ("path_cleaning_filters", [{"alias": r"\\\1 \2", "regex": "(a)"}]),
-    ],
-)
-@fact("4.2", "only the newest servers refuse some invalid settings", rules=(30,))
-def test_wrong_newer_settings(api: Api, field: str, sent: object) -> None:
-    """I17."""
-    answer = change(api, make(api), **{field: sent})
-    if api.dialect == "2026" or (api.dialect == "2025" and "masking" in field):
-        bounce = "bounceRateDurationSeconds"
-        attr = f"{field}__{bounce}" if bounce in str(sent) else field
-        invalid(answer, attr)
-    else:
-        assert answer.status_code == 200
+    assert project["capture_console_log_opt_in"] is True
+    assert project["capture_performance_opt_in"] is True
+    assert project["path_cleaning_filters"] == []
+    assert project["correlation_config"] == {}
+    assert project["primary_dashboard"] is not None
+    assert make(api, name="Other", correlation_config=None)["correlation_config"] is None
 
 
 @fact("4.2", "primary_dashboard is a dashboard of the project; a create refuses it", rules=(29,))
@@ -163,23 +306,6 @@ def test_dashboards_of_projects(api: Api) -> None:
         invalid(answer, "primary_dashboard")
 
 
-@pytest.mark.parametrize(
-    ("field", "sent", "kept"),
-    [
-        ("session_recording_sample_rate", 0.4, "0.40"),
-        ("session_recording_sample_rate", 1, "1.00"),
-        ("session_recording_minimum_duration_milliseconds", "500", 500),
-        ("app_urls", ["https://a", None, "https://b"], ["https://a", "https://b"]),
-        ("recording_domains", None, None),
-        ("surveys_opt_in", None, None),
-        ("surveys_opt_in", "false", False),
-    ],
-)
-@fact("4.2", "the server normalises settings", rules=(33, 34))
-def test_normalised_settings(api: Api, field: str, sent: object, kept: object) -> None:
-    assert change(api, make(api), **{field: sent}).json()[field] == kept
-
-
 @fact(
     "4.2",
     "merged settings keep the keys that were not sent, replaced ones lose them; null is a value",
@@ -187,74 +313,85 @@ def test_normalised_settings(api: Api, field: str, sent: object, kept: object) -
 )
 def test_merged_settings(api: Api) -> None:
     """I17."""
-    project = make(
-        api, modifiers={"debug": True}, session_replay_config={"ai_config": {"x": 1, "y": 2}}
-    )
-    both = {"debug": True, "timings": False}
-    assert change(api, project, modifiers={"timings": False}).json()["modifiers"] == both
-    cleared = {"debug": None, "timings": False}
-    assert change(api, project, modifiers={"debug": None}).json()["modifiers"] == cleared
-    assert change(api, project, modifiers=None).json()["modifiers"] is None
-    deep = change(
-        api, project, session_replay_config={"ai_config": {"y": 3}, "record_canvas": True}
-    )
-    assert deep.json()["session_replay_config"] == {
-        "ai_config": {"x": 1, "y": 3},
-        "record_canvas": True,
-    }
-    within = change(api, project, session_replay_config={"ai_config": {"x": None, "y": [1]}})
-    assert within.json()["session_replay_config"]["ai_config"] == {"x": None, "y": [1]}
-    gone = change(api, project, session_replay_config={"ai_config": None})
-    assert gone.json()["session_replay_config"] == {"ai_config": None, "record_canvas": True}
+    project = make(api, modifiers={"debug": True}, **{REPLAY: {"ai_config": {"x": 1, "y": 2}}})
+    for sent, shown in (
+        ({"timings": False}, {"debug": True, "timings": False}),
+        ({"debug": None}, {"debug": None, "timings": False}),
+        (None, None),
+    ):
+        answers(change(api, project, modifiers=sent), {"modifiers": shown})
+    canvas = {"record_canvas": True}
+    for ai, shown in (
+        ({"y": 3}, {"x": 1, "y": 3}),
+        ({"x": None, "y": [1]}, {"x": None, "y": [1]}),
+        (None, None),
+    ):
+        answer = change(api, project, **{REPLAY: {"ai_config": ai, **canvas}})
+        answers(answer, {REPLAY: {"ai_config": shown, **canvas}})
+        canvas = dict(canvas)
     project = make(api, name="Other", correlation_config={"a": 1})
-    assert change(api, project, correlation_config={"b": 2}).json()["correlation_config"] == {
-        "b": 2
-    }
-
-
-@fact("4.2", "access_control is refused and the webhook ignored", rules=(6, 36))
-def test_retired_fields(api: Api) -> None:
-    """I17."""
-    answer = change(api, make(api), access_control=False)
-    hook = change(api, make(api, name="Hook"), slack_incoming_webhook="https://x").json()
-    if api.dialect == "2026":
-        invalid(answer, "access_control")
-        ignored = change(api, {"id": 1}, access_control=None)
-        assert (ignored.status_code, ignored.json()["access_control"]) == (200, False)
-        assert "slack_incoming_webhook" not in hook
-    else:
-        assert answer.status_code == 200
-        assert hook["slack_incoming_webhook"] == "https://x"
+    answers(change(api, project, correlation_config={"b": 2}), {"correlation_config": {"b": 2}})
 
 
 @fact(
     "4.2", "members may change a few fields; any other field refuses the whole request", rules=(35,)
 )
 def test_members(api: Api) -> None:
-    path = f"{projects(api)}1/"
     allowed = {"surveys_opt_in": True}
-    assert api.call("PATCH", path, allowed, key="phx_member").status_code == 200
-    refused(
-        api.call("PATCH", path, {**allowed, "timezone": "UTC"}, key="phx_member"),
-        403,
-        "permission_denied",
-    )
-    refused(api.call("POST", projects(api), {}, key="phx_member"), 403, "permission_denied")
+    assert change(api, WEB, key="phx_member", **allowed).status_code == 200
+    answers(change(api, WEB, key="phx_member", **allowed, timezone="UTC"), DENIED)
+    answers(api.call("POST", projects(api), {}, key="phx_member"), DENIED)
 
 
-@fact(
-    "4.2",
-    "read-only values are ignored; the newest servers store the id of a flag as a number",
-    rules=(6,),
-)
-def test_read_only_values(api: Api) -> None:
+@fact("4.2", "a key that may only read projects changes settings in 2025, not the name", rules=(6,))
+def test_keys_of_projects(api: Api) -> None:
+    answer = change(api, WEB, key="phx_read", timezone="UTC")
+    answers(answer, {"timezone": "UTC"} if api.dialect == "2025" else DENIED)
+    answers(change(api, WEB, key="phx_read", name="x"), DENIED)
+    answers(api.call("DELETE", f"{projects(api)}1/", key="phx_read"), DENIED)
     project = make(api)
-    changed = change(api, project, api_token="mine", id=99).json()
-    assert (changed["api_token"], changed["id"]) == (project["api_token"], project["id"])
-    sent = {"id": "123", "key": "a"}
-    flag = change(api, project, session_recording_linked_flag=sent).json()
-    wanted = 123 if api.dialect == "2026" else "123"
-    assert flag["session_recording_linked_flag"] == {**sent, "id": wanted}
+    ids = {name: project[name] for name in ("api_token", "id")}
+    answers(change(api, project, api_token="mine", id=99), ids)
+    for key, level in (("phx_all", 15), ("phx_admin", 8), ("phx_member", 1)):
+        shown = api.call("GET", "/api/projects/1/", key=key).json()
+        assert shown["effective_membership_level"] == level
+    for base in ("/api/projects/1/", "/api/environments/1/"):
+        assert api.call("GET", base).json()["name"] == "Web"
+
+
+@fact("4.3", "/api/projects/ lists and creates in the current organization", *REAL)
+def test_projects_without_an_organization(api: Api) -> None:
+    assert api.call("GET", "/api/projects/").json() == api.call("GET", projects(api)).json()
+    made = api.call("POST", "/api/projects/", {"name": "New"})
+    assert made.status_code == 201
+    assert made.json()["organization"] == api.emulator.organization
+    answers(api.call("GET", "/api/projects/", key="phx_one"), DENIED)
+
+
+@fact("5", "a list answers 405 to a PATCH, after the scope of a write", *REAL, rules=(43,))
+def test_patches_of_lists(api: Api) -> None:
+    for path in (api.project, projects(api)):
+        refused(api.call("PATCH", path, {}), 405, "method_not_allowed")
+        answers(api.call("PATCH", path, {}, key="phx_read"), DENIED)
+
+
+@fact("4.3", "2025 fails at each export that was deleted before its project", "2025", rules=(37,))
+def test_a_project_whose_exports_were_deleted(api: Api) -> None:
+    """Each DELETE removes one of them, with the other exports that come before it."""
+    project = make(api)
+    below = f"/api/projects/{project['id']}/batch_exports/"
+    made = [api.call("POST", below, api.body(name=name)).json() for name in "abcd"]
+    for export in (made[1], made[3]):
+        assert api.call("DELETE", f"{below}{export['id']}/").status_code == 204
+    path = f"{projects(api)}{project['id']}/"
+    for left in (["c"], []):
+        assert api.call("DELETE", path).status_code == 500
+        assert [export["name"] for export in api.call("GET", below).json()["results"]] == left
+    assert api.call("DELETE", path).status_code == 204
+    refused(api.call("GET", path), 404, "not_found")
+    project = make(api)
+    api.call("POST", f"/api/projects/{project['id']}/batch_exports/", api.body())
+    assert api.call("DELETE", f"{projects(api)}{project['id']}/").status_code == 204
 
 
 @fact("4.3", "the list shows a few fields and can be searched")
@@ -326,16 +463,6 @@ def test_tokens_of_conversations(api: Api) -> None:
     assert off["conversations_settings"] == {"a": 1, "b": 2, "widget_public_token": None}
 
 
-@fact("4.3", "a project is read and written without its organization; the level is that of the key")
-def test_membership_levels(api: Api) -> None:
-    for key, level in (("phx_all", 15), ("phx_admin", 8), ("phx_member", 1)):
-        project = api.call("GET", "/api/projects/1/", key=key).json()
-        assert project["effective_membership_level"] == level
-    for base in ("/api/projects/1/", "/api/environments/1/"):
-        assert api.call("GET", base).json()["name"] == "Web"
-    assert api.call("PATCH", "/api/environments/1/", {"surveys_opt_in": True}).status_code == 200
-
-
 @fact("5", "a key can read its user and organizations", *OLD, *REAL[1:])
 def test_the_user_of_a_key(api: Api) -> None:
     me = api.call("GET", "/api/users/@me/").json()
@@ -347,67 +474,13 @@ def test_the_user_of_a_key(api: Api) -> None:
 @fact("4.2", "a changed retention of logs is recorded, and cannot change again for a day", "2026")
 def test_retention_of_logs(api: Api) -> None:
     project = make(api)
-    first = change(api, project, logs_settings={"retention_days": 14}).json()
-    assert first["logs_settings"] == {"retention_days": 14}
-    second = change(api, project, logs_settings={"retention_days": 30}).json()["logs_settings"]
-    assert second.keys() == {"retention_days", "retention_last_updated"}
-    answer = change(api, project, logs_settings={"retention_days": 14})
-    assert "once per 24 hours" in invalid(answer, "logs_settings")
-    assert change(api, project, logs_settings={"retention_days": 30}).status_code == 200
+
+    def keep(days: int) -> Any:
+        return change(api, project, logs_settings={"retention_days": days})
+
+    answers(keep(14), {"logs_settings": {"retention_days": 14}})
+    assert keep(30).json()["logs_settings"].keys() == {"retention_days", "retention_last_updated"}
+    assert "once per 24 hours" in invalid(keep(14), "logs_settings")
+    assert keep(30).status_code == 200
     api.emulator.advance(hours=25)
-    assert change(api, project, logs_settings={"retention_days": 14}).status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("field", "values"),
-    [
-        ("anonymize_ips", [True, False]),
-        ("completed_snippet_onboarding", [True]),
-        ("is_demo", [True]),
-        ("week_start_day", [0, 1, None]),
-        ("data_attributes", [["data-x"]]),
-        ("person_display_name_properties", [["b", "a"], None]),
-        ("live_events_columns", [["b", "a"], None]),
-        ("has_completed_onboarding_for", [{"a": True}, None]),
-        ("path_cleaning_filters", [[{"alias": "a", "regex": "b"}], None]),
-        ("test_account_filters_default_checked", [True, None]),
-        ("autocapture_opt_out", [True, False, None]),
-        ("autocapture_exceptions_opt_in", [True, False, None]),
-        ("autocapture_web_vitals_opt_in", [True, False, None]),
-        ("capture_console_log_opt_in", [True, False, None]),
-        ("capture_performance_opt_in", [True, False, None]),
-        ("inject_web_apps", [True, False, None]),
-        ("heatmaps_opt_in", [True, False, None]),
-        ("session_recording_opt_in", [True, False]),
-        ("session_recording_linked_flag", [{"id": 1, "key": "a"}, None]),
-        ("session_recording_network_payload_capture_config", [{"recordBody": True}, None]),
-        ("extra_settings", [{"a": 1}, None]),
-    ],
-)
-@fact("4.2", "settings are stored as sent; null is a value of its own where allowed", rules=(33,))
-def test_settings_are_kept(api: Api, field: str, values: list[object]) -> None:
-    project = make(api)
-    for value in values:
-        assert change(api, project, **{field: value}).json()[field] == value
-    read = api.call("GET", f"{projects(api)}{project['id']}/").json()
-    assert read[field] == values[-1]
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("session_recording_masking_config", {"maskAllInputs": True}),
-        ("session_recording_trigger_groups", _groups(_GROUP)),
-        ("session_recording_retention_period", "90d"),
-        ("survey_config", {"a": 1}),
-        ("conversations_settings", {"a": 1}),
-        ("onboarding_tasks", {"a": 1}),
-        ("logs_settings", {"retention_days": 14}),
-        ("default_data_theme", 3),
-    ],
-)
-@fact("4.2", "older servers ignore settings that only the newest know", rules=(6, 36))
-def test_newer_settings(api: Api, field: str, value: object) -> None:
-    changed = change(api, make(api), **{field: value}).json()
-    known = {"2026": True, "2025": field.endswith(("masking_config", "survey_config"))}
-    assert changed.get(field) == (value if known.get(api.dialect, False) else None)
+    assert keep(14).status_code == 200
