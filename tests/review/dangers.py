@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from reconciler.model.kind import Dialect
 from tests.review.pull_requests import (
     PROJECT,
     URL,
+    Body,
     Danger,
     aws,
     azure,
@@ -24,7 +27,7 @@ _HOURLY = "SELECT event FROM events WHERE timestamp >= {data_interval_start}"
 _OTHER_TABLE = {"dataWarehouseEventsModifiers": [{"table_name": "salaries"}]}
 _EVIL, _FORGOTTEN = "evil.example", "forgotten-bucket"
 _CARDS = "card_number_typed"
-_V2026 = Dialect.V2026
+_V2025, _V2026 = Dialect.V2025, Dialect.V2026
 _INTERFACE = Dialect.INTERFACE
 
 
@@ -33,461 +36,356 @@ def _table(integration: int) -> dict[str, object]:
     return {"type": "Postgres", "config": config, "integration": integration}
 
 
+def _body(side: Body | None) -> Body | None:
+    return export(side) if side is not None and "type" in side else side
+
+
+def _words(shown: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (shown,) if isinstance(shown, str) else shown
+
+
+def _of(
+    name: str,
+    shown: str | tuple[str, ...],
+    before: Body | None,
+    after: Body | None,
+    among: str = "moves",
+    **more: Any,
+) -> Danger:
+    """Return a danger of an export, given as it is before and after or as its destinations."""
+    return Danger(name, _words(shown), among, (_body(before), _body(after)), **more)
+
+
+def _new(name: str, shown: str | tuple[str, ...], body: Body, **more: Any) -> Danger:
+    """Return a danger of a new export, given as it is or as its destination."""
+    return _of(name, shown, None, body, "creates", **more)
+
+
+def _setting(
+    name: str, shown: str | tuple[str, ...], field: str, *values: Any, dialect: Dialect
+) -> Danger:
+    """Return a danger of a setting of a project, given before and after; None is not in a file."""
+    before, after = (
+        {"name": "Sink"} if value is None else {"name": "Sink", field: value} for value in values
+    )
+    return Danger(name, _words(shown), "projects", (before, after), PROJECT, dialect)
+
+
 _ADDRESSES = (
-    Danger(
-        "new export sends known secrets to a new host",
-        (_EVIL,),
-        "creates",
-        (None, export(postgres(host=_EVIL))),
-    ),
-    Danger("host changed", (_EVIL,), "moves", (export(postgres()), export(postgres(host=_EVIL)))),
-    Danger(
-        "host and type changed",
-        (_EVIL,),
-        "moves",
-        (export(postgres()), export(postgres("Redshift", host=_EVIL))),
-    ),
-    Danger(
+    _new("new export sends known secrets to a new host", _EVIL, postgres(host=_EVIL)),
+    _of("host changed", _EVIL, postgres(), postgres(host=_EVIL)),
+    _of("host and type changed", _EVIL, postgres(), postgres("Redshift", host=_EVIL)),
+    _of(
         "bucket replaced by a table on another host",
-        (_EVIL,),
-        "moves",
-        (
-            export(s3()),
-            export(postgres(host=_EVIL, user=secret("AWS_ID"), password=secret("AWS_KEY"))),
-        ),
+        _EVIL,
+        s3(),
+        postgres(host=_EVIL, user=secret("AWS_ID"), password=secret("AWS_KEY")),
     ),
-    Danger(
-        "port changed",
-        ("db.acme.example:6666",),
-        "moves",
-        (export(postgres()), export(postgres(port=6666))),
+    _of("port changed", "db.acme.example:6666", postgres(), postgres(port=6666)),
+    _of(
+        "endpoint changed", _EVIL, s3(), s3(endpoint_url="https://s3.evil.example"), "equal updates"
     ),
-    Danger(
-        "endpoint changed",
-        (_EVIL,),
-        "equal updates",
-        (export(s3()), export(s3(endpoint_url="https://s3.evil.example"))),
+    _of("bucket of copies changed", "evil-copies", redshift(), redshift(s3_bucket="evil-copies")),
+    _of(
+        "address of events changed", _EVIL, http(URL), http("https://evil.example/batch/"), "paused"
     ),
-    Danger(
-        "bucket of copies changed",
-        ("evil-copies",),
-        "moves",
-        (export(redshift()), export(redshift(s3_bucket="evil-copies"))),
-    ),
-    Danger(
-        "address of events changed",
-        (_EVIL,),
-        "paused",
-        (export(http(URL)), export(http("https://evil.example/batch/"))),
-    ),
-    Danger(
-        "integration changed",
-        ("666",),
-        "moves",
-        (export(_table(2)), export(_table(666))),
-        dialect=_V2026,
-    ),
-    Danger(
+    _of("integration changed", "666", _table(2), _table(666), dialect=_V2026),
+    _of(
         "known secret sent to another known host",
         ("AWS_KEY", "db.acme.example"),
-        "moves",
-        (export(postgres()), export(postgres(password=secret("AWS_KEY")))),
+        postgres(),
+        postgres(password=secret("AWS_KEY")),
     ),
-    Danger(
+    _of(
         "reference of a secret changed behind a rotation",
-        ("ADMIN_TOKEN",),
+        "ADMIN_TOKEN",
+        export(s3(), secret_version="1"),
+        export(s3(aws_secret_access_key=secret("ADMIN_TOKEN")), secret_version="2"),
         "rotations",
-        (
-            export(s3(), secret_version="1"),
-            export(s3(aws_secret_access_key=secret("ADMIN_TOKEN")), secret_version="2"),
-        ),
     ),
 )
 _PLACES = (
-    Danger(
-        "new export to a new bucket",
-        ("evil-bucket",),
-        "creates",
-        (None, export(s3(bucket_name="evil-bucket"))),
-    ),
-    Danger(
-        "bucket changed",
-        ("evil-bucket",),
-        "moves",
-        (export(s3()), export(s3(bucket_name="evil-bucket"))),
-    ),
-    Danger(
+    _new("new export to a new bucket", "evil-bucket", s3(bucket_name="evil-bucket")),
+    _of("bucket changed", "evil-bucket", s3(), s3(bucket_name="evil-bucket")),
+    _of(
         "bucket changed in an update that many have",
-        ("evil-bucket",),
+        "evil-bucket",
+        s3(max_file_size_mb=5),
+        s3(bucket_name="evil-bucket", max_file_size_mb=6),
         "equal updates",
-        (export(s3(max_file_size_mb=5)), export(s3(bucket_name="evil-bucket", max_file_size_mb=6))),
     ),
-    Danger(
+    _of(
         "paused export of a forgotten bucket unpaused",
-        (_FORGOTTEN,),
+        _FORGOTTEN,
+        export(s3(bucket_name=_FORGOTTEN), paused=True),
+        export(s3(bucket_name=_FORGOTTEN), paused=False),
         "unpaused",
-        (
-            export(s3(bucket_name=_FORGOTTEN), paused=True),
-            export(s3(bucket_name=_FORGOTTEN), paused=False),
-        ),
     ),
 )
+_PERSONS = ("sink", "persons")
+_PARTNER = "acme-partner"
+_BUT_CARDS = s3(bucket_name=_PARTNER, exclude_events=[_CARDS])
 _DATA = (
-    Danger(
+    _new(
         "new export with a query over persons",
         ("sink", "query"),
-        "creates",
-        (None, export(s3(), sql_query=_CONTACTS)),
+        export(s3(), sql_query=_CONTACTS),
         dialect=_INTERFACE,
     ),
-    Danger(
+    _new(
         "query without a range of time",
         ("sink", "query"),
-        "creates",
-        (None, export(aws(), model="hogql", hogql_query=_CONTACTS)),
+        export(aws(), model="hogql", hogql_query=_CONTACTS),
         dialect=_V2026,
     ),
-    Danger(
-        "new export of persons",
-        ("sink", "persons"),
-        "creates",
-        (None, export(s3(), model="persons")),
-    ),
-    Danger(
-        "events replaced by persons",
-        ("sink", "persons"),
-        "moves",
-        (export(s3()), export(s3(), model="persons")),
-    ),
-    Danger(
+    _new("new export of persons", _PERSONS, export(s3(), model="persons")),
+    _of("events replaced by persons", _PERSONS, s3(), export(s3(), model="persons")),
+    _of(
         "excluded event exported again",
-        (_CARDS,),
-        "moves",
-        (
-            export(s3(bucket_name="acme-partner", exclude_events=[_CARDS])),
-            export(s3(bucket_name="acme-partner", exclude_events=[])),
-        ),
+        _CARDS,
+        _BUT_CARDS,
+        s3(bucket_name=_PARTNER, exclude_events=[]),
     ),
-    Danger(
-        "event excluded",
-        (_CARDS,),
-        "equal updates",
-        (export(s3()), export(s3(exclude_events=[_CARDS]))),
-    ),
+    _of("event excluded", _CARDS, s3(), s3(exclude_events=[_CARDS]), "equal updates"),
 )
 _FORM = (
-    Danger(
-        "region changed", ("us-east-9",), "updates", (export(s3()), export(s3(region="us-east-9")))
-    ),
-    Danger(
+    _of("region changed", "us-east-9", s3(), s3(region="us-east-9"), "updates"),
+    _of(
         "encryption removed",
         ("sink", "not encrypted"),
-        "moves",
-        (export(s3(encryption="AES256")), export(s3(encryption=None))),
+        s3(encryption="AES256"),
+        s3(encryption=None),
     ),
-    Danger(
+    _of(
         "first run in many years",
         ("sink", "2099"),
-        "moves",
-        (export(s3()), export(s3(), start_at="2099-01-01T00:00:00Z")),
+        s3(),
+        export(s3(), start_at="2099-01-01T00:00:00Z"),
     ),
-    Danger(
-        "hours become weeks",
-        ("sink", "week"),
-        "moves",
-        (export(s3()), {**export(s3()), "interval": "week"}),
-    ),
-    Danger(
+    _of("hours become weeks", ("sink", "week"), s3(), export(s3(), interval="week")),
+    _of(
         "other table in place of events",
         ("sink", "in place of events"),
+        export(aws(), model="hogql", hogql_query=_HOURLY),
+        export(aws(), model="hogql", hogql_query=_HOURLY, hogql_modifiers=_OTHER_TABLE),
         "updates",
-        (
-            export(aws(), model="hogql", hogql_query=_HOURLY),
-            export(aws(), model="hogql", hogql_query=_HOURLY, hogql_modifiers=_OTHER_TABLE),
-        ),
         dialect=_V2026,
     ),
-    Danger(
+    _of(
         "certificate of the server not checked",
         ("sink", "certificate"),
-        "moves",
-        (export(postgres()), export(postgres(has_self_signed_cert=True))),
+        postgres(),
+        postgres(has_self_signed_cert=True),
     ),
-    Danger(
-        "file format changed",
-        ("Parquet",),
-        "updates",
-        (export(s3()), export(s3(file_format="Parquet"))),
-    ),
+    _of("file format changed", "Parquet", s3(), s3(file_format="Parquet"), "updates"),
 )
+_RECORDED = {"name": "Sink", "session_recording_opt_in": True}
+_ALL_URLS = ["https://acme.example", "https://evil.example"]
+_MASKS = "session_recording_masking_config"
+_LESS = ("sink", "less data")
+_RATE, _KEPT = "session_recording_sample_rate", "session_recording_retention_period"
+_HOOK, _ADMIN = "slack_incoming_webhook", secret("ADMIN_TOKEN")
 _PROJECTS = (
     Danger(
         "new project records its visitors",
         ("sink", "captured"),
         "new projects",
-        (None, {"name": "Sink", "session_recording_opt_in": True}),
+        (None, _RECORDED),
         PROJECT,
     ),
-    Danger(
+    _setting(
         "recording turned on",
         ("sink", "captured"),
-        "projects",
-        (
-            {"name": "Sink", "session_recording_opt_in": False},
-            {"name": "Sink", "session_recording_opt_in": True},
-        ),
-        PROJECT,
+        "session_recording_opt_in",
+        False,
+        True,
+        dialect=_V2025,
     ),
-    Danger(
+    _setting(
         "foreign domain may use the toolbar",
-        (_EVIL,),
-        "projects",
-        (
-            {"name": "Sink", "app_urls": ["https://acme.example"]},
-            {"name": "Sink", "app_urls": ["https://acme.example", "https://evil.example"]},
-        ),
-        PROJECT,
+        _EVIL,
+        "app_urls",
+        _ALL_URLS[:1],
+        _ALL_URLS,
+        dialect=_V2025,
     ),
-    Danger(
+    _setting(
         "masking turned off",
         ("sink", "masking-reduced"),
-        "projects",
-        (
-            {"name": "Sink", "session_recording_masking_config": {"maskAllInputs": True}},
-            {"name": "Sink", "session_recording_masking_config": {"maskAllInputs": False}},
-        ),
-        PROJECT,
-        _V2026,
+        _MASKS,
+        {"maskAllInputs": True},
+        {"maskAllInputs": False},
+        dialect=_V2026,
     ),
-    Danger(
+    _setting(
         "addresses of visitors stored",
         ("sink", "ip-anonymisation-off"),
-        "projects",
-        ({"name": "Sink", "anonymize_ips": True}, {"name": "Sink", "anonymize_ips": False}),
-        PROJECT,
+        "anonymize_ips",
+        True,
+        False,
+        dialect=_V2025,
     ),
-    *(
-        Danger(
-            name,
-            shown,
-            "projects",
-            ({"name": "Sink", field: before}, {"name": "Sink", field: after}),
-            PROJECT,
-            _V2026,
-        )
-        for name, shown, field, before, after in (
-            (
-                *("nothing recorded any more", ("sink", "less data")),
-                *("session_recording_sample_rate", 1, 0),
-            ),
-            (
-                *("all errors ignored", ("sink", "less data")),
-                *("autocapture_exceptions_errors_to_ignore", [], [".*"]),
-            ),
-            (
-                *("recordings kept for a month", ("sink", "30d")),
-                *("session_recording_retention_period", "1y", "30d"),
-            ),
-        )
+    _setting("nothing recorded any more", _LESS, _RATE, 1, 0, dialect=_V2026),
+    _setting(
+        "all errors ignored",
+        _LESS,
+        "autocapture_exceptions_errors_to_ignore",
+        [],
+        [".*"],
+        dialect=_V2026,
     ),
-    Danger(
+    _setting("recordings kept for a month", ("sink", "30d"), _KEPT, "1y", "30d", dialect=_V2026),
+    _setting(
         "first webhook of a project",
         ("sink", "ADMIN_TOKEN"),
-        "projects",
-        ({"name": "Sink"}, {"name": "Sink", "slack_incoming_webhook": secret("ADMIN_TOKEN")}),
-        PROJECT,
-        _INTERFACE,
+        _HOOK,
+        None,
+        _ADMIN,
+        dialect=_INTERFACE,
     ),
 )
 _NAMES = ("private_key", "private_key_id", "client_email")
 _LONG = {
     name: secret(f"RECONCILER_SECRET_PRODUCTION_OF_THE_WAREHOUSE_{name.upper()}") for name in _NAMES
 }
-_PARTNER = "acme-partner"
 _COLUMNS = ", ".join(f"properties.campaign_{number:03}" for number in range(40))
 _HOST = "${var:host}"
 _IGNORED = {"ignore_changes": ["destination"]}
+_MOVED = export(s3(bucket_name=_PARTNER), lifecycle={"allow_replace": True})
+_CHROME = [{"key": "$browser", "type": "event", "value": "Chrome"}]
 _CARELESS = (
-    Danger(
+    _of(
         "address that issues tokens changed, secrets with long names",
-        ("NEW_USER",),
-        "moves",
-        (
-            export(bigquery("acme-dwh", **_LONG)),
-            export(bigquery("acme-dwh", **_LONG, token_uri=secret("NEW_USER"))),
-        ),
+        "NEW_USER",
+        bigquery("acme-dwh", **_LONG),
+        bigquery("acme-dwh", **_LONG, token_uri=secret("NEW_USER")),
     ),
-    Danger(
+    _new(
         "new container of Azure behind a known integration",
-        ("evil-container",),
-        "creates",
-        (None, export(azure("evil-container"))),
+        "evil-container",
+        azure("evil-container"),
         dialect=_V2026,
     ),
-    Danger(
+    _new(
         "new catalog of Databricks behind a new integration",
         ("evil-catalog", "integration 9"),
-        "creates",
-        (None, export(databricks("evil-catalog", 9))),
+        databricks("evil-catalog", 9),
     ),
-    Danger(
+    _of(
         "variable of the workspace has another host",
-        (_EVIL,),
-        "moves",
-        (export(postgres(host=_HOST)), export(postgres(host=_HOST))),
+        _EVIL,
+        postgres(host=_HOST),
+        postgres(host=_HOST),
         workspace=({"vars": {"host": "db.acme.example"}}, {"vars": {"host": _EVIL}}),
         live=export(postgres()),
     ),
-    Danger(
+    _of(
         "host with a letter of another alphabet",
-        ("u0430cme.example",),
-        "moves",
-        (export(postgres()), export(postgres(host="db.\u0430cme.example"))),
+        "u0430cme.example",
+        postgres(),
+        postgres(host="db.\u0430cme.example"),
     ),
-    Danger(
+    _of(
         "destination written while it is ignored, ignored no longer",
         (_EVIL, "secrets env:PG_PASSWORD"),
-        "moves",
-        (export(postgres(host=_EVIL), lifecycle=_IGNORED), export(postgres(host=_EVIL))),
+        export(postgres(host=_EVIL), lifecycle=_IGNORED),
+        postgres(host=_EVIL),
         live=export(postgres()),
     ),
-    Danger(
+    _of(
         "absent resource with another host becomes present",
         (_EVIL, "secrets env:PG_PASSWORD"),
+        export(postgres(host=_EVIL), state="absent"),
+        postgres(host=_EVIL),
         "creates",
-        (export(postgres(host=_EVIL), state="absent"), export(postgres(host=_EVIL))),
     ),
-    Danger(
+    _new(
         "events sent to another project of the service",
-        ("ADMIN_TOKEN",),
-        "creates",
-        (None, export({"type": "HTTP", "config": {"url": URL, "token": secret("ADMIN_TOKEN")}})),
+        "ADMIN_TOKEN",
+        {"type": "HTTP", "config": {"url": URL, "token": _ADMIN}},
     ),
-    Danger(
+    _of(
         "query over persons with many columns for a partner",
         ("persons", _PARTNER),
-        "moves",
-        (
-            export(s3(bucket_name=_PARTNER)),
-            export(s3(bucket_name=_PARTNER), sql_query=f"SELECT {_COLUMNS} FROM persons"),
-        ),
+        s3(bucket_name=_PARTNER),
+        export(s3(bucket_name=_PARTNER), sql_query=f"SELECT {_COLUMNS} FROM persons"),
         dialect=_INTERFACE,
     ),
-    Danger(
-        "filters removed",
-        ("sink", "filters"),
-        "updates",
-        (
-            export(s3(), filters=[{"key": "$browser", "type": "event", "value": "Chrome"}]),
-            export(s3()),
-        ),
-    ),
-    Danger(
+    _of("filters removed", ("sink", "filters"), export(s3(), filters=_CHROME), s3(), "updates"),
+    _setting(
         "webhook of a project changed",
-        ("ADMIN_TOKEN",),
-        "projects",
-        (
-            {"name": "Sink", "slack_incoming_webhook": secret("NEW_USER")},
-            {"name": "Sink", "slack_incoming_webhook": secret("ADMIN_TOKEN")},
-        ),
-        PROJECT,
-        _INTERFACE,
+        "ADMIN_TOKEN",
+        _HOOK,
+        secret("NEW_USER"),
+        _ADMIN,
+        dialect=_INTERFACE,
     ),
-    Danger(
+    _of(
         "export of a partner moved to another project",
         (f"s3://{_PARTNER}", "shop"),
-        "moves",
-        (
-            export(s3(bucket_name=_PARTNER), lifecycle={"allow_replace": True}),
-            {
-                **export(s3(bucket_name=_PARTNER), lifecycle={"allow_replace": True}),
-                "project": "shop",
-            },
-        ),
+        _MOVED,
+        {**_MOVED, "project": "shop"},
     ),
-    Danger(
+    _of(
         "policy allows what it refused",
         ("policy", "deny"),
+        None,
+        None,
         "updates",
-        (None, None),
         workspace=({"policy": {"deny": ["credentials-to-new-address"]}}, {}),
     ),
 )
 """Pull requests that were written after the code was done."""
 _LONG_HOST = f"db.acme.example.{'a' * 60}.{'b' * 60}.{'c' * 60}.evil.example"
+_HIDDEN = "https://eu.i.posthog.com@evil.example/batch/"
+_OURS = "https://s3.amazonaws.com"
+_ORDERS = s3(include_events=["order"])
 _ATTACKS = (
-    Danger(
-        "known host as the user of another",
-        (_EVIL,),
-        "paused",
-        (export(http(URL)), export(http("https://eu.i.posthog.com@evil.example/batch/"))),
-    ),
-    Danger(
-        "known host as the begin of a long one",
-        (_EVIL,),
-        "moves",
-        (export(postgres()), export(postgres(host=_LONG_HOST))),
-    ),
-    Danger(
+    _of("known host as the user of another", _EVIL, http(URL), http(_HIDDEN), "paused"),
+    _of("known host as the begin of a long one", _EVIL, postgres(), postgres(host=_LONG_HOST)),
+    _new(
         "persons after many columns of events",
-        ("sink", "persons"),
-        "creates",
-        (None, export(s3(), sql_query=f"SELECT {_COLUMNS} FROM events JOIN persons ON 1 = 1")),
+        _PERSONS,
+        export(s3(), sql_query=f"SELECT {_COLUMNS} FROM events JOIN persons ON 1 = 1"),
         dialect=_INTERFACE,
     ),
-    Danger(
+    _of(
         "endpoint that looks like the known service",
-        ("amazonaws.com.evil.example",),
-        "moves",
-        (
-            export(s3(endpoint_url="https://s3.amazonaws.com")),
-            export(s3(endpoint_url="https://s3.amazonaws.com.evil.example")),
-        ),
+        "amazonaws.com.evil.example",
+        s3(endpoint_url=_OURS),
+        s3(endpoint_url=f"{_OURS}.evil.example"),
     ),
-    Danger(
+    _of(
         "file of secrets allowed",
         ("secret_files", "/run/other"),
+        None,
+        None,
         "updates",
-        (None, None),
         workspace=({}, {"secret_files": ["/run/other"]}),
     ),
-    Danger(
+    _of(
         "everything that is removed to be deleted",
         ("policy", "prune"),
+        None,
+        None,
         "updates",
-        (None, None),
         workspace=({}, {"policy": {"prune": True, "max_deletes": 99}}),
     ),
-    Danger(
+    _of(
         "only identified persons in an export of everything",
         ("sink", "model persons"),
-        "moves",
-        (
-            export(s3(include_events=["order"])),
-            export(s3(include_events=["order"]), model="persons"),
-        ),
+        _ORDERS,
+        export(_ORDERS, model="persons"),
     ),
 )
 """Pull requests of a second attack, which were written before a look at the code."""
 _GIT = {"policy": {"prune": True}}
 _DELETING = {"policy": {"prune": True, "allow_project_deletion": True}}
+_REPLACED = export(s3(), lifecycle={"allow_replace": True})
+_LOST = ("sink", "history-lost")
 _LOSSES = (
-    Danger(
-        "export removed",
-        ("sink", "history-lost"),
-        "moves",
-        (export(s3()), None),
-        workspace=(_GIT, _GIT),
-    ),
-    Danger(
-        "export replaced",
-        ("sink", "history-lost"),
-        "moves",
-        (
-            export(s3(), lifecycle={"allow_replace": True}),
-            {**export(s3(), lifecycle={"allow_replace": True}), "project": "shop"},
-        ),
-    ),
+    _of("export removed", _LOST, s3(), None, workspace=(_GIT, _GIT)),
+    _of("export replaced", _LOST, _REPLACED, {**_REPLACED, "project": "shop"}),
     Danger(
         "project removed",
         ("sink", "project-data-lost"),
@@ -496,11 +394,12 @@ _LOSSES = (
         PROJECT,
         workspace=(_DELETING, _DELETING),
     ),
-    Danger(
+    _of(
         "protection removed",
         ("sink", "protection"),
+        export(s3(), lifecycle={"protect": True}),
+        s3(),
         "updates",
-        (export(s3(), lifecycle={"protect": True}), export(s3())),
     ),
 )
 _CHANGED = ("filters removed", "webhook of a project changed", "policy allows what it refused")

@@ -23,14 +23,8 @@ NUMBERS = (1, 20, 21, 60, 300)
 URL = "https://eu.i.posthog.com/batch/"
 EXPORT, PROJECT = "batch_exports", "projects"
 SECRETS = (
-    "PG_USER",
-    "PG_PASSWORD",
-    "AWS_ID",
-    "AWS_KEY",
-    "HTTP_TOKEN",
-    "GCP",
-    "ADMIN_TOKEN",
-    "NEW_USER",
+    *("PG_USER", "PG_PASSWORD", "AWS_ID", "AWS_KEY"),
+    *("HTTP_TOKEN", "GCP", "ADMIN_TOKEN", "NEW_USER"),
 )
 _WORKSPACE = {"version": 1, "resources": ["resources.yaml"], "secrets": SECRETS}
 _UNSET: Mapping[Dialect, Body] = {
