@@ -39,7 +39,7 @@ _WORDS = {
     "object": "mapping",
     "null": "null",
 }
-_CODE = re.compile(r" \[([a-z0-9-]+)\]$", re.MULTILINE)
+_REPORT = re.compile(r"^\S.* \[([a-z0-9-]+)\]\n((?: .*\n)*)", re.MULTILINE)
 _SHOWN = re.compile(r"^ *(?:\d+ \|.*|\^+)\n", re.MULTILINE)
 _NOTE = "<!-- Generated from schemas/ by scripts/reference.py: change it there. -->\n"
 _DIAGNOSTICS_HEAD = """\
@@ -168,15 +168,14 @@ def _diagnostics_page() -> str:
 
 
 def _examples() -> dict[str, str]:
-    """Return by code the shortest text of the corpus with only this diagnostic."""
+    """Return by code the shortest place that the corpus shows for this diagnostic."""
     texts: dict[str, str] = {}
     for case in CASES:
-        names = _CODE.findall(case.expected)
-        if len(names) == 1 and _is_plain(case.expected):
+        for code, body in _REPORT.findall(case.expected):
             # The place only: the message and the fix are in the text above it.
-            shown = _without_numbers("".join(_SHOWN.findall(case.expected)))
-            if shown and len(shown) < len(texts.get(names[0], shown + " ")):
-                texts[names[0]] = shown
+            shown = _without_numbers("".join(_SHOWN.findall(body)))
+            if shown and _is_plain(shown) and len(shown) < len(texts.get(code, shown + " ")):
+                texts[code] = shown
     return texts
 
 

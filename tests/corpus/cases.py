@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 CORPUS = Path(__file__).parent
 BASE = {path.name: path.read_bytes() for path in sorted((CORPUS / "base").iterdir())}
 ONE_ENVIRONMENT = "staging"
-_NO_THEMES = frozenset({"base", "__pycache__"})
 _HEADING = re.compile(r"## (?P<name>[a-z0-9-]+)")
 _FILE_NAME = re.compile(r"`(?P<name>[^`]+)`:")
 _FENCE = re.compile(r"(?P<fence>`{3,})(?P<language>yaml|text)")
@@ -54,10 +53,7 @@ class Case:
 
     def update(self, text: str) -> None:
         """Replace the expected text in its file."""
-        if self.source.suffix == ".txt":
-            self.source.write_text(text, encoding="utf-8")
-        else:
-            self.source.write_text(_replaced(self.source, self.name, text), encoding="utf-8")
+        self.source.write_text(_replaced(self.source, self.name, text), encoding="utf-8")
 
 
 @dataclass
@@ -125,23 +121,8 @@ def _workspace(
 ) -> tuple[Mapping[str, bytes], tuple[tuple[str, str], ...]]:
     if theme == "generated":
         return _generated(section.name)
-    files = {name: text.encode() for name, text in section.files.items() if name is not None}
-    if None in section.files:
-        name = "reconciler.yaml" if theme == "workspace" else f"{section.name}.yaml"
-        return {**BASE, **files, name: section.files[None].encode()}, ()
-    return files, ()
-
-
-def _folders() -> Iterator[Case]:
-    """Yield the cases that are stored byte for byte."""
-    themes = [path for path in CORPUS.iterdir() if path.is_dir() and path.name not in _NO_THEMES]
-    for theme in themes:
-        for path in theme.glob("*.yaml"):
-            name = "reconciler.yaml" if theme.name == "workspace" else path.name
-            files = {**BASE, name: path.read_bytes()}
-            text = path.with_suffix(".txt")
-            expected = text.read_text(encoding="utf-8") if text.exists() else ""
-            yield Case(theme.name, path.stem, files, (), expected, text)
+    own = "reconciler.yaml" if theme == "workspace" else f"{section.name}.yaml"
+    return {**BASE, **{name or own: text.encode() for name, text in section.files.items()}}, ()
 
 
 def _alias_bomb() -> bytes:
@@ -155,22 +136,42 @@ def _merge_bomb() -> bytes:
     return f"a0: &a\n{fields}\nb0:\n  <<: [{', '.join(['*a'] * 1100)}]\n".encode()
 
 
-_BIG: Mapping[str, Callable[[], bytes]] = {
-    "alias-bomb": _alias_bomb,
-    "merge-bomb": _merge_bomb,
-    "eleven-megabytes": lambda: b"# lake\n" * 1_600_000,
-    "brackets-100-deep": lambda: b"batch_exports: " + b"[" * 100 + b"]" * 100,
-    "brackets-100000-deep": lambda: b"batch_exports: " + b"[" * 100_000,
-    "braces-50000-deep": lambda: b"{a: " * 50_000 + b"}" * 50_000,
-    "dashes-30000-deep": lambda: b"- " * 30_000 + b"x\n",
-    "question-marks-30000-deep": lambda: b"? " * 30_000 + b"x\n",
-    "blocks-1500-deep": lambda: b"".join(b" " * depth + b"a:\n" for depth in range(1500)),
-    "line-of-a-million-characters": lambda: b"batch_exports: {a: " + b"lake " * 200_000 + b"\n",
-    "number-of-a-million-digits": lambda: b"a: " + b"9" * 1_000_000 + b"\n",
+_EXPORT = """\
+batch_exports:
+  lake:
+    name: Lake
+    interval: hour
+    destination: {type: NoOp}
+"""
+_FILES: Mapping[str, bytes] = {
+    "alias-bomb": _alias_bomb(),
+    "blocks-1500-deep": b"".join(b" " * depth + b"a:\n" for depth in range(1500)),
+    "brackets-100000-deep": b"projects: " + b"[" * 100_000,
+    "cut-in-a-character": b"projects: {}  # \xe2\x82",
+    "cyrillic-letter-in-key": "projects: {app: {n\u0430me: App}}".encode(),
+    "dashes-30000-deep": b"- " * 30_000 + b"x\n",
+    "eleven-megabytes": b"# lake\n" * 1_600_000,
+    "escape-colours": b"projects: {app: {name: \x1b[31mApp}}",
+    "form-feed": b"projects:\n\x0c  app: {name: App}",
+    "latin-1": b"projects: {app: {name: B\xfcro}}",
+    "line-of-a-million-characters": b"batch_exports: [" + b"lake " * 200_000 + b"[\n",
+    "line-separator": "# one\u2028# two\nprojects: {}".encode(),
+    "mark-first-and-a-mistake-in-line-one": b"\xef\xbb\xbfbatch_exports: {lake: no}",
+    "mark-twice": b"\xef\xbb\xbf\xef\xbb\xbfprojects: {}",
+    "merge-bomb": _merge_bomb(),
+    "name-too-long": b"projects: {app: {name: " + b"App " * 60 + b"}}",
+    "no-break-space-after-colon": _EXPORT.replace(": hour", ":\u00a0hour").encode(),
+    "no-break-space-as-indent": _EXPORT.replace("    inter", "\u00a0\u00a0\u00a0inter").encode(),
+    "nul-byte": b"projects: {app: {name: A\0pp}}",
+    "number-of-a-million-digits": b"projects: " + b"9" * 1_000_000 + b"\n",
+    "old-mac-line-ends": b"projects:\r  app: []\r",
+    "question-marks-30000-deep": b"? " * 30_000 + b"x\n",
+    "tab-first": b"projects:\n  app:\n\tname: App",
+    "text-that-turns-round": 'projects: {app: {name: App, timezone: "U\u202eCT"}}'.encode(),
+    "utf-32": "projects: {}".encode("utf-32"),
+    "very-long-key": b"projects:\n  " + b"lake" * 200 + b"!: {}",
 }
-
-_NAMES_BIG = BASE["reconciler.yaml"] + b"resources: [big.yaml, projects.yaml]\n"
-"""The file is named: otherwise most of them would not be taken for resource files."""
+"""What a page can't show, by case: `<case>.yaml`."""
 
 _LINKS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "link-broken": (("lake.yaml", "gone.yaml"),),
@@ -182,6 +183,7 @@ _ODD: Mapping[str, Mapping[str, bytes]] = {
         "lake.bin": b"\xff\xfe\x00lake",
         "lake.yaml": b"projects: {lake: {name: '${file:lake.bin}'}}\n",
     },
+    "file-name-with-line-end": {"a\x1b[31m\n::error::forged.yaml": b"projects: no\n"},
     "pattern-of-501-characters": {
         "reconciler.yaml": b"version: 1\nresources: [" + b"a" * 501 + b"]\n"
     },
@@ -190,13 +192,18 @@ _ODD: Mapping[str, Mapping[str, bytes]] = {
         + b"".join(b"  v%d: '%s'\n" % (n, b"${var:v%d}" % (n - 1) * 10) for n in range(1, 9)),
         "lake.yaml": b"projects: {lake: {name: '${var:v8}'}}\n",
     },
-    "file-name-with-line-end": {"a\x1b[31m\n::error::forged.yaml": b"projects: no\n"},
 }
 
 
 def _generated(name: str) -> tuple[Mapping[str, bytes], tuple[tuple[str, str], ...]]:
-    big = {"big.yaml": _BIG[name](), "reconciler.yaml": _NAMES_BIG} if name in _BIG else {}
-    return {**BASE, **big, **_ODD.get(name, {})}, _LINKS.get(name, ())
+    if name == "no-workspace-file":
+        return {"projects.yaml": BASE["projects.yaml"]}, ()
+    if name not in _FILES:
+        return {**BASE, **_ODD.get(name, {})}, _LINKS.get(name, ())
+    # The file is named: otherwise most of them would not be taken for resource files.
+    resources = f"resources: [{name}.yaml, projects.yaml]\n".encode()
+    workspace = BASE["reconciler.yaml"] + resources
+    return {**BASE, f"{name}.yaml": _FILES[name], "reconciler.yaml": workspace}, ()
 
 
-CASES = sorted([*_pages(), *_folders()], key=lambda case: case.id)
+CASES = sorted(_pages(), key=lambda case: case.id)

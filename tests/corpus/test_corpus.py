@@ -16,7 +16,7 @@ from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level
 from reconciler.files.loading import LoadOptions, load, load_all
 from reconciler.render.diagnostics import diagnostics_as_text
 from tests.conftest import ROOT
-from tests.corpus.cases import BASE, CASES, CORPUS, Case
+from tests.corpus.cases import BASE, CASES, Case
 from tests.support.cli import reconciler, reconciler_process
 from tests.support.diagnostics import assert_sound
 
@@ -100,17 +100,6 @@ def test_no_two_cases_are_alike() -> None:
     assert [alike for alike, count in counted.items() if count > 1] == []
     # Some file systems ignore case.
     assert len({case.id.casefold() for case in CASES}) == len(CASES)
-
-
-def test_every_file_of_the_corpus_belongs_to_a_case() -> None:
-    files = {
-        path
-        for path in CORPUS.rglob("*")
-        if path.suffix in (".md", ".txt", ".yaml") and path.parent.name != "base"
-    }
-    sources = {case.source for case in CASES}
-    stored = {path.with_suffix(".yaml") for path in sources if path.suffix == ".txt"}
-    assert files == {*sources, *stored, CORPUS / "README.md"}
 
 
 def test_every_diagnostic_that_files_can_cause_has_a_case() -> None:
