@@ -72,6 +72,14 @@ def test_every_command_of_the_page_parses(page: Path) -> None:
     assert [(words, problem) for words in commands if (problem := problem_of([*words]))] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_actions_and_images_of_the_page_are_pinned(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert all(re.search(r"@[0-9a-f]{40}$", it) for it in re.findall(r"\buses: (\S+)", text))
+    images = re.findall(r"(?:container|image): ?'?([\w.-]+/\S+)", text)
+    assert all("@sha256:" in image for image in images)
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [

@@ -232,38 +232,6 @@ def test_a_saved_plan_replaces_an_older_one_and_is_private(
     assert (tmp_path / "same file").read_text() == "old"
 
 
-def test_security_17_an_existing_log_becomes_private_and_links_are_refused(
-    workspace: Path, emulator: RunningEmulator, tmp_path: Path
-) -> None:
-    log, link = tmp_path / "log", tmp_path / "link"
-    log.touch()
-    log.chmod(0o666)
-    link.symlink_to(log)
-    command = ("apply", "-C", workspace, "--auto-approve", "--log-file")
-    ran = reconciler(*command, link, environ=emulator.environ())
-    assert_refused(ran, "it is a symbolic link; nothing was sent")
-    assert emulator.writes() == []
-    assert log.read_text() == ""
-    assert reconciler(*command, log, environ=emulator.environ()).code == 0
-    assert mode_of(log) == 0o600
-    assert json.loads(log.read_text().splitlines()[0])["event"] == "planned"
-
-
-def test_security_n8_a_log_with_another_name_is_refused(
-    workspace: Path, emulator: RunningEmulator, tmp_path: Path
-) -> None:
-    victim, log = tmp_path / "victim", tmp_path / "log"
-    victim.write_text("text")
-    victim.chmod(0o644)
-    os.link(victim, log)
-    command = ("apply", "-C", workspace, "--auto-approve", "--log-file", log)
-    assert_refused(
-        reconciler(*command, environ=emulator.environ()), "hard link", "nothing was sent"
-    )
-    assert emulator.writes() == []
-    assert (victim.read_text(), mode_of(victim)) == ("text", 0o644)
-
-
 def test_experience_6_new_files_of_import_and_init_have_the_mode_of_the_umask(
     emulator: RunningEmulator, tmp_path: Path
 ) -> None:

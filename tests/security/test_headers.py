@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-from tests.security.witness import send, serving
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
+from tests.support.loopback import Received, serving
 
 SECRET = "cf-9Yq3rT7wPz1LmK8s"
 HEADERS = "{CF-Access-Client-Id: '${env:CF_ID}', X-Access: 'Token ${env:CF_TOKEN}'}"
@@ -27,11 +26,11 @@ def proxy(status: int, location: str = "") -> Iterator[tuple[str, list[dict[str,
     """Run a service that answers with what it was sent. Yield its address and the headers."""
     received: list[dict[str, str]] = []
 
-    def answer(request: BaseHTTPRequestHandler) -> None:
+    def answer(request: Received) -> None:
         received.append({name.lower(): value for name, value in request.headers.items()})
         detail = f"refused: {dict(request.headers.items())}"
         body = json.dumps({"detail": detail, "code": "refused", "type": "x"}).encode()
-        send(request, status, body, Location=location)
+        request.send(status, body, Location=location)
 
     with serving(answer) as port:
         yield f"http://127.0.0.1:{port}", received
@@ -61,6 +60,7 @@ def test_headers_are_not_sent_where_a_redirect_goes(tmp_path: Path) -> None:
     with proxy(400) as (other, elsewhere), proxy(302, other) as (address, received):
         ran = run(tmp_path, "plan", RECONCILER_BASE_URL=address)
     assert (ran.code, len(received) > 0, elsewhere) == (1, True, [])
+    assert "302 redirect, not followed with the API key" in ran.err
 
 
 def test_doctor_lists_their_names_and_nothing_stores_values(

@@ -6,17 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
 from tests.security.mutating import Dice, mutated_json
-from tests.security.witness import send, serving
 from tests.support.cli import write
 from tests.support.emulator import DIALECTS
 from tests.support.limits import LONG, time_limit
+from tests.support.loopback import serving
 
 ANSWERS, CHUNK = (2_000, 250) if LONG else (12, 12)
 MOST_MEGABYTES = 256
@@ -72,7 +71,7 @@ def test_security_12_large_answers_need_little_memory(
     tmp_path: Path, status: int, body: str
 ) -> None:
     write(tmp_path, {"reconciler.yaml": "version: 1\nclient: {retry_for: 0}\n"})
-    with serving(partial(send, status=status, body=body.encode())) as port:
+    with serving(lambda request: request.send(status, body.encode())) as port:
         environ = {
             **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
             "RECONCILER_BASE_URL": f"http://127.0.0.1:{port}",

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import ssl
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
+
+from tests.support.loopback import Received, serving
 
 _PROCESSES = frozenset({"os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.startfile"})
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -87,59 +86,15 @@ class Listener:
     requests: list[str]
 
 
-class _Server(ThreadingHTTPServer):
-    def handle_error(self, *_: object) -> None:
-        """Ignore clients that refuse the certificate, or do not read the response."""
-
-
-@contextmanager
-def serving(
-    answer: Callable[[BaseHTTPRequestHandler], None], context: ssl.SSLContext | None = None
-) -> Iterator[int]:
-    """Run a server on loopback whose requests a function answers. Yield its port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            answer(self)
-
-        do_POST = do_CONNECT = do_GET  # noqa: N815 - names of http.server
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with _Server(("127.0.0.1", 0), Handler) as server:
-        if context is not None:
-            server.socket = context.wrap_socket(
-                server.socket, server_side=True, do_handshake_on_connect=False
-            )
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def send(request: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:
-    """Answer a request."""
-    request.send_response(status)
-    for name, value in {**headers, "Content-Length": str(len(body))}.items():
-        request.send_header(name, value)
-    request.end_headers()
-    with suppress(OSError):  # A failed command closes its other connections.
-        request.wfile.write(body)
-
-
 @contextmanager
 def listener() -> Iterator[Listener]:
     """Run a server that answers every request like an empty list."""
     requests: list[str] = []
     body = json.dumps({"count": 0, "next": None, "results": []}).encode()
 
-    def answer(request: BaseHTTPRequestHandler) -> None:
+    def answer(request: Received) -> None:
         requests.append(f"{request.requestline}\n{request.headers}")
-        send(request, 200, body)
+        request.send(200, body)
 
     with serving(answer) as port:
         yield Listener(f"http://127.0.0.1:{port}", port, requests)
