@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reconciler.errors import GivenUp, Invalid, NotFound, ReconcilerError
+from reconciler.errors import AmbiguousOutcome, GivenUp, Invalid, NotFound, ReconcilerError
 from reconciler.model.event import Event, Sent, Waiting
 from reconciler.model.live import Answer, Repeat, Request
 from reconciler.model.settings import Window
@@ -20,7 +20,7 @@ from tests.support.virtual_loop import LoopClock, run_virtually
 READ = Request("GET", "/x/", Repeat.SAFE)
 PATCH = Request("PATCH", "/x/1/", Repeat.SAFE, body={})
 CREATE = Request("POST", "/x/", Repeat.AFTER_LOOKING, body={})
-Handler = Callable[[int], httpx.Response]
+Handler = Callable[[int], httpx.Response | Exception]
 
 
 def ok() -> httpx.Response:
@@ -45,7 +45,10 @@ class World:
         self.times.append(asyncio.get_running_loop().time())
         number = len(self.times)
         await asyncio.sleep(0.1)
-        return self.answer(number)
+        answer = self.answer(number)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def run(self, main: Callable[[Transport], Any]) -> Any:
         async def connect() -> Any:
@@ -74,33 +77,30 @@ class World:
         ]
 
 
-def test_f11_a_429_pauses_all_calls() -> None:
-    def answer(number: int) -> httpx.Response:
-        return throttled(**{"Retry-After": "40"}) if number <= 8 else ok()
-
-    world = World(answer)
+@pytest.mark.parametrize(
+    ("failing", "resumed", "wait"),
+    [
+        (throttled(**{"Retry-After": "40"}), 40.1, (40, "rate limit of the service (429)")),
+        (httpx.Response(503), 0.35, None),
+    ],
+    ids=["429", "503"],
+)
+def test_f11_a_failure_of_all_pauses_all_calls(
+    failing: httpx.Response, resumed: float, wait: tuple[float, str] | None
+) -> None:
+    world = World(lambda number: failing if number <= 8 else ok())
     assert all(isinstance(result, Answer) for result in world.send(*[READ] * 30))
     first, later = world.times[:8], world.times[8:]
     assert first == [0.0] * 8
     assert len(later) == 30
-    assert min(later) == pytest.approx(40.1)
-    assert world.waits()[-1] == (40, "rate limit of the service (429)")
-
-
-def test_f11_a_503_pauses_all_calls() -> None:
-    world = World(lambda number: httpx.Response(503) if number <= 10 else ok())
-    assert all(isinstance(result, Answer) for result in world.send(*[READ] * 20))
-    assert len(world.times) == 30
-    assert [round(time, 2) for time in world.times[7:9]] == [0.0, 0.35]
+    assert min(later) == pytest.approx(resumed)
+    assert world.waits()[-1:] == ([] if wait is None else [wait])
 
 
 def test_performance_a_429_for_calls_of_others_pauses_and_changes_no_rate() -> None:
     """A plan and an apply with one key: the service still counts the calls of the plan."""
-
-    def answer(number: int) -> httpx.Response:
-        return throttled(**{"Retry-After": "50"}) if number == 20 else ok()
-
-    world = World(answer, rate=(Window(40, 60.0),))
+    refusal = throttled(**{"Retry-After": "50"})
+    world = World(lambda number: refusal if number == 20 else ok(), rate=(Window(40, 60.0),))
     world.send(*[READ] * 79)
     assert world.waits()[0] == (50, "rate limit of the service (429)")
     assert {reason for _, reason in world.waits()[1:]} == {"rate limit (40 a minute)"}
@@ -109,11 +109,8 @@ def test_performance_a_429_for_calls_of_others_pauses_and_changes_no_rate() -> N
 
 
 def test_too_many_backfills_pause_their_own_call_only() -> None:
-    def answer(number: int) -> httpx.Response:
-        body = {"code": "too_many_concurrent_backfills", "detail": "-"}
-        return httpx.Response(429, json=body) if number == 1 else ok()
-
-    world = World(answer)
+    refusal = httpx.Response(429, json={"code": "too_many_concurrent_backfills", "detail": "-"})
+    world = World(lambda number: refusal if number == 1 else ok())
     world.send(CREATE, READ, READ)
     assert [round(time, 1) for time in world.times] == [0.0, 0.0, 0.0, 30.1]
     assert world.waits() == [(30, "POST /x/ answered 429, attempt 2")]
@@ -124,13 +121,14 @@ def test_too_many_backfills_pause_their_own_call_only() -> None:
     [
         (httpx.Response(408), 4),
         (httpx.Response(524), 4),
+        (httpx.ReadTimeout("late"), 4),
         *((httpx.Response(200, text=text), 3) for text in ("<html>please log in</html>", '{"a": ')),
     ],
 )
-def test_f11_a_read_is_repeated(answer: httpx.Response, attempts: int) -> None:
+def test_f11_a_read_is_repeated(answer: httpx.Response | Exception, attempts: int) -> None:
     world = World(lambda number: answer if number < attempts else ok())
     assert world.send(READ)[0].attempts == attempts
-    if answer.status_code == 200:
+    if isinstance(answer, httpx.Response) and answer.is_success:
         (error,) = World(lambda _: answer).send(READ)
         assert "not JSON (after 3 attempts" in str(error)
 
@@ -162,28 +160,12 @@ def test_failures_with_a_success_between_do_not_end_the_run() -> None:
 
 
 @pytest.mark.parametrize("answer", [httpx.Response(503), httpx.ConnectError("refused")])
-def test_f11_a_service_that_died_ends_the_run(answer: Any) -> None:
-    def answers(number: int) -> httpx.Response:
-        if number <= 30:
-            return ok()
-        if isinstance(answer, Exception):
-            raise answer
-        return httpx.Response(503)
-
-    world = World(answers)
+def test_f11_a_service_that_died_ends_the_run(answer: httpx.Response | Exception) -> None:
+    world = World(lambda number: ok() if number <= 30 else answer)
     errors = [error for error in world.send(*[PATCH] * 200) if isinstance(error, Exception)]
     assert len(world.times) <= 30 + 8 * 26
     assert any(isinstance(error, GivenUp) for error in errors)
     assert world.times[-1] <= 320
-
-
-def test_a_service_that_never_answered_is_tried_for_five_seconds() -> None:
-    def refuse(_: int) -> httpx.Response:
-        raise httpx.ConnectError("refused")
-
-    world = World(refuse)
-    (error,) = world.send(READ)
-    assert "can't connect to https://service.example (after 5 attempts in 4 s)" in str(error)
 
 
 def test_after_giving_up_reads_outside_changes_are_sent_once() -> None:
@@ -222,13 +204,20 @@ def test_f12_an_error_after_an_attempt_without_an_answer_says_so(
     assert (raised.attempts, raised.unclear) == (2 if first else 1, unclear)  # type: ignore[attr-defined]
 
 
-def test_every_attempt_is_an_event_with_its_number_duration_and_problem() -> None:
-    def answer(number: int) -> httpx.Response:
-        if number == 2:
-            raise httpx.ReadError("reset")
-        return httpx.Response(502) if number == 1 else ok()
+def test_a_create_with_a_redirect_to_no_address_has_an_unknown_outcome() -> None:
+    """tests/security has the redirects that are refused."""
+    (error,) = World(lambda _: httpx.Response(302, headers={"Location": "https:x"})).send(CREATE)
+    assert isinstance(error, AmbiguousOutcome)
+    assert "the headers of the response can't be read" in error.message
 
-    world = World(answer)
+
+def test_every_attempt_is_an_event_with_its_number_duration_and_problem() -> None:
+    answers: list[httpx.Response | Exception] = [
+        httpx.Response(502),
+        httpx.ReadError("reset"),
+        ok(),
+    ]
+    world = World(lambda number: answers[number - 1])
     world.send(PATCH)
     lost = "PATCH /x/1/: connection to https://service.example lost (ReadError)"
     sent = [event for event in world.events if isinstance(event, Sent)]
