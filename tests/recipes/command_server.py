@@ -6,90 +6,67 @@ A command still is a process of its own, with its arguments, variables, folder a
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import pkgutil
-import select
 import socket
 import sys
 import traceback
+from socketserver import BaseRequestHandler, ForkingMixIn, UnixStreamServer
 
 import reconciler
 from reconciler.commands import main
 
-_SEPARATOR = "\0"
-_CLIENT = """\
-import os, socket, sys
-words = [os.getcwd(), str(len(sys.argv) - 1), *sys.argv[1:]]
-words += [f"{{name}}={{value}}" for name, value in os.environ.items()]
-message = os.fsencode("\\0".join(words))
+CLIENT = f"""\
+#!{sys.executable} -IS
+import json, os, socket, sys
+words = json.dumps([os.getcwd(), dict(os.environ), *sys.argv[1:]]).encode()
 with socket.socket(socket.AF_UNIX) as server:
-    server.connect({path!r})
-    socket.send_fds(server, [len(message).to_bytes(4, "big")], [0, 1, 2])
-    server.sendall(message)
+    server.connect("PATH")
+    socket.send_fds(server, [b" "], [0, 1, 2])
+    server.sendall(words)
+    server.shutdown(socket.SHUT_WR)
     code = server.recv(1)
 sys.exit(code[0] if code else 70)
 """
 
 
-def client(path: str) -> str:
-    """Return the program of a client: the arguments are those of `reconciler`."""
-    return f"#!{sys.executable} -IS\n{_CLIENT.format(path=path)}"
+class _Command(BaseRequestHandler):
+    """Is the command, and ends with the process that handles the connection."""
 
-
-def serve(path: str) -> None:
-    """Run one command at a time, until standard input ends."""
-    for module in pkgutil.walk_packages(reconciler.__path__, "reconciler."):
-        if not module.name.startswith(("reconciler.emulator", "reconciler.__main__")):
-            importlib.import_module(module.name)
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
-        os.write(1, b"ready\n")
-        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
-            connection, _ = listener.accept()
-            with connection:
-                _answer(connection)
-
-
-def _answer(connection: socket.socket) -> None:
-    size, streams, _, _ = socket.recv_fds(connection, 4, 3)
-    message = b""
-    while len(message) < int.from_bytes(size, "big"):
-        message += connection.recv(1 << 16)
-    process = os.fork()
-    if process == 0:
-        _run(os.fsdecode(message).split(_SEPARATOR), streams)
-    for stream in streams:
-        os.close(stream)
-    _, status = os.waitpid(process, 0)
-    connection.sendall(bytes([abs(os.waitstatus_to_exitcode(status)) & 255]))
-
-
-def _run(words: list[str], streams: list[int]) -> None:
-    """Be the command, and end."""
-    code: object = 70
-    try:
+    def handle(self) -> None:
+        message, streams, _, _ = socket.recv_fds(self.request, 1, 3)
+        while part := self.request.recv(1 << 16):
+            message += part
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
         # The streams of the server may be seekable files, which these are not.
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
-        folder, count, *rest = words
+        folder, environ, *words = json.loads(message)
         os.chdir(folder)
         os.environ.clear()
-        for word in rest[int(count) :]:
-            name, _, value = word.partition("=")
-            os.environ[name] = value
-        sys.argv = ["reconciler", *rest[: int(count)]]
-        main()
-    except SystemExit as ended:
-        code = ended.code
-    except BaseException:  # noqa: BLE001 - otherwise os._exit hides it
-        traceback.print_exc()
-    finally:
+        os.environ.update(environ)
+        sys.argv = ["reconciler", *words]
+        code: object = 70
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+        except BaseException:  # noqa: BLE001 - otherwise the end of the process hides it
+            traceback.print_exc()
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else 70)
+        self.request.sendall(bytes([code if isinstance(code, int) else 70]))
+
+
+class _Server(ForkingMixIn, UnixStreamServer):
+    pass
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    for module in pkgutil.walk_packages(reconciler.__path__, "reconciler."):
+        if not module.name.startswith(("reconciler.emulator", "reconciler.__main__")):
+            importlib.import_module(module.name)
+    with _Server(sys.argv[1], _Command) as server:
+        os.write(1, b"ready\n")
+        server.serve_forever()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.recipes import command_server
+from tests.recipes.command_server import CLIENT
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +22,7 @@ def program() -> Iterator[str]:
         path = str(Path(folder, "socket"))
         server = subprocess.Popen(
             [sys.executable, "-P", ROOT / "tests/recipes/command_server.py", path],
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             env={},
             start_new_session=True,
@@ -30,6 +30,6 @@ def program() -> Iterator[str]:
         with server:
             assert server.stdout
             assert server.stdout.readline() == b"ready\n"
-            yield command_server.client(path)
+            yield CLIENT.replace("PATH", path)
             # With a command that hangs.
             os.killpg(server.pid, signal.SIGKILL)
