@@ -5,10 +5,7 @@ Only what the recipes use.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +13,7 @@ from typing import Any
 
 import yaml
 
-from tests.recipes.github import JobResult, installer, write_program
-from tests.support.git import Git
-from tests.support.limits import TIMEOUT
+from tests.recipes.hosts import Host, JobResult, bash
 
 _MACRO = re.compile(r"\$\(([\w.]+)\)")
 _OUTPUT = re.compile(r"^##vso\[task.setvariable variable=(\w+);isOutput=true\](.*)$", re.MULTILINE)
@@ -27,19 +22,10 @@ _SUMMARY = re.compile(r"^##vso\[task.uploadsummary\](.*)$", re.MULTILINE)
 
 
 @dataclass
-class Azure:
+class Azure(Host):
     """A project at Azure, and its groups of variables."""
 
-    folder: Path
-    origin: Git
     groups: Mapping[str, Mapping[str, str]]
-    program: str
-    runs: int = 0
-
-    def __post_init__(self) -> None:
-        (self.folder / "bin").mkdir(parents=True)
-        write_program(self.folder / "bin/python3", installer(self.folder / "reconciler"))
-        write_program(self.folder / "reconciler", self.program)
 
     def run(self, file: str, reason: str, commit: str, branch: str) -> dict[str, JobResult]:
         """Run a pipeline for a commit; return how its stages ended, by name.
@@ -66,57 +52,43 @@ class Azure:
     def _stage(
         self, stage: Mapping[str, Any], entries: list[Any], system: Mapping[str, str], commit: str
     ) -> JobResult:
-        self.runs += 1
-        temp = self.folder / f"run-{self.runs}"
-        checkout = temp / "checkout"
-        checkout.mkdir(parents=True)
-        known = {**system, "Agent.TempDirectory": str(temp)}
+        checkout = self.checkout(commit)
+        known = {**system, "Agent.TempDirectory": str(checkout.parent)}
         for entry in entries:
             known |= self.groups[entry["group"]] if "group" in entry else {}
         known |= {entry["name"]: entry["value"] for entry in entries if "name" in entry}
         (job,) = stage["jobs"]
-        result, path = JobResult(), [str(self.folder / "bin"), os.environ["PATH"]]
+        result, path = JobResult(), [str(self.folder / "bin")]
         for step in job.get("steps") or job["strategy"]["runOnce"]["deploy"]["steps"]:
             if result.code and step.get("condition") != "succeededOrFailed()":
                 continue
-            if "checkout" in step:
-                self.origin.clone(checkout)
-                Git(checkout).run("checkout", "--quiet", "--detach", commit)
-            elif "publish" in step:
-                file = Path(_expanded(step["publish"], known))
-                kept = self.folder / "artifacts" / step["artifact"]
-                kept.mkdir(parents=True, exist_ok=True)
-                shutil.copy(file, kept)
+            if "publish" in step:
+                self.keep(step["artifact"], [Path(_expanded(step["publish"], known))])
+            elif "bash" in step:
+                self._script(step, known, path, result, checkout)
             else:
-                self._script(step, known, path, result)
+                assert "checkout" in step
         return result
 
     def _script(
-        self, step: Mapping[str, Any], known: Mapping[str, str], path: list[str], result: JobResult
+        self,
+        step: Mapping[str, Any],
+        known: Mapping[str, str],
+        path: list[str],
+        result: JobResult,
+        checkout: Path,
     ) -> None:
-        own = {name: str(value) for name, value in step.get("env", {}).items()}
         # A secret reaches only the steps that map it.
         plain = {name: value for name, value in known.items() if not name.endswith("_KEY")}
         plain.pop("System.AccessToken")
-        environ = {
-            **{name.upper().replace(".", "_"): value for name, value in plain.items()},
-            **own,
-            "TF_BUILD": "True",
-            "PATH": ":".join(path),
-            "HOME": str(self.folder),
-            "GIT_CONFIG_NOSYSTEM": "1",
-        }
-        temp = Path(known["Agent.TempDirectory"])
-        ended = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-c", _expanded(step["bash"], known)],
-            cwd=_expanded(step.get("workingDirectory", str(temp / "checkout")), known),
-            env={name: _expanded(value, known) for name, value in environ.items()},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=TIMEOUT,
+        environ = {name.upper().replace(".", "_"): value for name, value in plain.items()}
+        environ |= {name: str(value) for name, value in step.get("env", {}).items()}
+        ended = bash(
+            _expanded(step["bash"], known),
+            _expanded(step.get("workingDirectory", str(checkout)), known),
+            {"TF_BUILD": "True", **{key: _expanded(text, known) for key, text in environ.items()}},
+            path,
+            options=(),
         )
         result.code, result.log = ended.returncode, result.log + ended.stdout
         prefix = f"{step.get('name', '')}."

@@ -6,10 +6,8 @@ Only what the recipes use. An expression that is not understood is an error.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import ROOT
+from tests.recipes.hosts import Host, JobResult, bash, source_repository, write_program
 from tests.recipes.scripts import documents
 from tests.support.git import Git
-from tests.support.limits import TIMEOUT
 
 _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 _OUTPUT = re.compile(
@@ -62,43 +60,6 @@ def after_plan(branch: str, commit: str) -> dict[str, Any]:
     return context(branch, commit, "workflow_run", workflow_run=run)
 
 
-def write_program(path: Path, text: str) -> None:
-    """Write an executable file."""
-    path.write_text(text)
-    path.chmod(0o755)
-
-
-def installer(program: Path) -> str:
-    """Return a `python3` that makes environments with a `pip` and, when that ran, a program.
-
-    `pip` insists on hashes for what it takes from an index, and builds only what git fetched.
-    """
-    return f"""#!/bin/sh
-test "$1 $2 $3" = "-I -m venv" || exit 64
-mkdir -p "$4/bin"
-cat > "$4/bin/pip" <<'PIP'
-#!/bin/sh
-test "$1 $2" = "install --quiet" || exit 64
-shift 2
-case "$*" in
-  "--require-hashes -r source/requirements.txt") grep -q hash source/requirements.txt ;;
-  "--no-deps --no-build-isolation ./source") cp {program} reconciler/bin/reconciler ;;
-  *) exit 64 ;;
-esac
-PIP
-chmod +x "$4/bin/pip"
-"""
-
-
-def source_repository(folder: Path) -> Git:
-    """Return a repository from which pipelines install the program."""
-    git = Git.init(folder)
-    (folder / "requirements.txt").write_text("click==8.5.1 --hash=sha256:00\n")
-    git.commit()
-    git.run("config", "uploadpack.allowAnySHA1InWant", "true")
-    return git
-
-
 def outputs_in(file: Path) -> dict[str, str]:
     """Return the outputs of a step: lines `name=value`, or `name<<end`, the value and `end`."""
     return {
@@ -108,38 +69,19 @@ def outputs_in(file: Path) -> dict[str, str]:
 
 
 @dataclass
-class JobResult:
-    """How a job ended."""
-
-    code: int = 0
-    outputs: dict[str, str] = field(default_factory=dict)
-    summary: str = ""
-    log: str = ""
-    skipped: bool = False
-
-
-@dataclass
-class Forge:
+class Forge(Host):
     """A repository at a host with workflows, and what its jobs leave there."""
 
-    folder: Path
-    origin: Git
     secrets: Mapping[str, str]
     variables: Mapping[str, str]
-    program: str
-    """The text of the program `reconciler`."""
     workflows: Path = ROOT / "recipes/github"
-    runs: int = 0
 
     def __post_init__(self) -> None:
-        (self.folder / "bin").mkdir(parents=True)
-        (self.folder / "artifacts").mkdir()
+        super().__post_init__()
         self.save(
             {"artifacts": str(self.folder / "artifacts"), "comments": [], "issue": [], "pr": []}
         )
         write_program(self.folder / "bin/gh", _SCRIPT.format(ROOT / "tests/recipes/gh.py"))
-        write_program(self.folder / "bin/python3", installer(self.folder / "reconciler"))
-        write_program(self.folder / "reconciler", self.program)
 
     def save(self, state: dict[str, Any]) -> None:
         """Write comments, issues and pull requests."""
@@ -161,10 +103,8 @@ class Forge:
     ) -> JobResult:
         """Run a job of a recipe at the commit `github["sha"]`."""
         (recipe,) = documents(self.workflows / workflow)
-        source = self.folder / "source"
-        if not source.exists():
-            source_repository(source)
-        pin = {"SOURCE": str(source), "COMMIT": Git(source).head()}
+        source = source_repository(self.folder / "source")
+        pin = {"SOURCE": str(source.folder), "COMMIT": source.head()}
         recipe["env"] = recipe.get("env", {}) | pin
         return _Run(self, recipe, recipe["jobs"][job], github, needs or {}, environ or {}).run()
 
@@ -204,11 +144,8 @@ class _Run:
             self.forge.origin.clone(self.checkout)
             Git(self.checkout).run("checkout", "--quiet", "--detach", self.github["sha"])
         elif action == "actions/upload-artifact":
-            folder = self.forge.folder / "artifacts" / step["with"]["name"]
-            for file in map(Path, self._text(step["with"]["path"]).split()):
-                if file.exists():
-                    folder.mkdir(exist_ok=True)
-                    shutil.copy(file, folder)
+            files = self._text(step["with"]["path"]).split()
+            self.forge.keep(step["with"]["name"], map(Path, files))
         elif action == "actions/download-artifact":
             folder = self.forge.folder / "artifacts" / step["with"]["name"]
             shutil.copytree(folder, self._text(step["with"]["path"]), dirs_exist_ok=True)
@@ -238,25 +175,12 @@ class _Run:
             "RUNNER_TEMP": str(self.temp),
             "HOME": str(self.temp),
             "FORGE": str(self.forge.folder / "forge.json"),
-            "PATH": ":".join([*self.path, f"{self.forge.folder / 'bin'}", os.environ["PATH"]]),
-            "GIT_CONFIG_NOSYSTEM": "1",
             **{name: str(path) for name, path in files.items()},
             **{name: self._text(str(text)) for name, text in given.items()},
             **self.environ,
         }
-        ended = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-            cwd=self._text(step["working-directory"])
-            if "working-directory" in step
-            else self.checkout,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
+        folder = self._text(step.get("working-directory", str(self.checkout)))
+        ended = bash(step["run"], folder, environ, [*self.path, self.forge.folder / "bin"])
         self.result.log += ended.stdout
         self.result.summary += files["GITHUB_STEP_SUMMARY"].read_text()
         self.result.code = self.result.code or ended.returncode

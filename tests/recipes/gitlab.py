@@ -6,10 +6,8 @@ Only what the recipes use.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -18,9 +16,8 @@ from typing import Any
 
 import yaml
 
-from tests.recipes.github import JobResult, write_program
+from tests.recipes.hosts import Host, JobResult, bash, write_program
 from tests.support.git import Git
-from tests.support.limits import TIMEOUT
 
 _INPUT = re.compile(r"\$\[\[ inputs\.(\w+) \]\]")
 _VARIABLE = re.compile(r"\$(\w+)")
@@ -53,18 +50,15 @@ def _with_inputs(value: Any, inputs: Mapping[str, Any]) -> Any:
 
 
 @dataclass
-class GitLab:
+class GitLab(Host):
     """A project at GitLab, and its variables: by name, or by name and scope."""
 
-    folder: Path
-    origin: Git
     branch: str
     variables: Mapping[str | tuple[str, str], str]
-    program: str
-    runs: int = 0
 
     def __post_init__(self) -> None:
-        (self.folder / "bin").mkdir(parents=True)
+        super().__post_init__()
+        # The image has the program.
         write_program(self.folder / "bin/reconciler", self.program)
 
     def run(self, source: str, commit: str, before: str) -> dict[str, JobResult]:
@@ -72,8 +66,7 @@ class GitLab:
 
         A job whose needs failed does not run.
         """
-        checkout = self.origin.clone(self._new_folder())
-        checkout.run("checkout", "--quiet", "--detach", commit)
+        checkout = Git(self.checkout(commit))
         changed = checkout.run("diff", "--name-only", before, commit).split("\n")
         variables = {"CI": "true", "CI_PIPELINE_SOURCE": source, "CI_DEFAULT_BRANCH": self.branch}
         if source == "merge_request_event":
@@ -90,21 +83,15 @@ class GitLab:
             if is_ready and any(
                 _applies(rule, variables, changed) for rule in job.get("rules", [])
             ):
-                results[name] = self._job(name, job, checkout, variables)
+                results[name] = self._job(name, job, self.checkout(commit), variables)
         return results
 
-    def _new_folder(self) -> Path:
-        self.runs += 1
-        return self.folder / f"run-{self.runs}"
-
     def _job(
-        self, name: str, job: Mapping[str, Any], checkout: Git, variables: Mapping[str, str]
+        self, name: str, job: Mapping[str, Any], folder: Path, variables: Mapping[str, str]
     ) -> JobResult:
         """Run the scripts of a job in a checkout of its own."""
-        folder = self._new_folder()
-        shutil.copytree(checkout.folder, folder, symlinks=True)
         for need in job.get("needs", []):
-            shutil.copytree(self.folder / need, folder, dirs_exist_ok=True)
+            shutil.copytree(self.folder / "artifacts" / need, folder, dirs_exist_ok=True)
         known = {
             variable if isinstance(variable, str) else variable[0]: value
             for variable, value in self.variables.items()
@@ -113,38 +100,15 @@ class GitLab:
         known |= variables | {"CI_PROJECT_DIR": str(folder)}
         known |= {variable: _text(value) for variable, value in job["variables"].items()}
         environ = {variable: _expanded(value, known) for variable, value in known.items()}
-        environ |= {
-            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
-            "HOME": str(self.folder),
-            "GIT_CONFIG_NOSYSTEM": "1",
-        }
-        result = run_scripts([*job["before_script"], *job["script"]], folder, environ)
-        after = run_scripts(job.get("after_script", []), folder, environ)
-        kept = self.folder / name
-        shutil.rmtree(kept, ignore_errors=True)
-        kept.mkdir(parents=True)
-        for file in job.get("artifacts", {}).get("paths", []):
-            if (folder / file).exists():
-                shutil.copy(folder / file, kept)
+        # In one shell that ends with the first error.
+        scripts = [[*job["before_script"], *job["script"]], job.get("after_script", [])]
+        programs = [self.folder / "bin"]
+        ended, after = (bash("\n".join(lines), folder, environ, programs) for lines in scripts)
+        shutil.rmtree(self.folder / "artifacts" / name, ignore_errors=True)
+        self.keep(name, [folder / file for file in job.get("artifacts", {}).get("paths", [])])
         plan = folder / "plan.md"
         summary = plan.read_text() if plan.exists() else ""
-        return JobResult(code=result.code, log=result.log + after.log, summary=summary)
-
-
-def run_scripts(lines: list[str], folder: Path, environ: Mapping[str, str]) -> JobResult:
-    """Run lines as the runner does, in one shell that ends with the first error."""
-    ended = subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", "\n".join(lines)],
-        cwd=folder,
-        env=dict(environ),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=TIMEOUT,
-    )
-    return JobResult(code=ended.returncode, log=ended.stdout)
+        return JobResult(ended.returncode, {}, summary, ended.stdout + after.stdout)
 
 
 def _included(root: Path, entry: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -18,15 +18,9 @@ import yaml
 
 from tests.conftest import StartService
 from tests.recipes.azure import Azure
-from tests.recipes.github import (
-    Forge,
-    JobResult,
-    after_plan,
-    context,
-    proposal,
-    source_repository,
-)
+from tests.recipes.github import Forge, after_plan, context, proposal
 from tests.recipes.gitlab import GitLab
+from tests.recipes.hosts import JobResult, source_repository
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
@@ -108,9 +102,9 @@ class OnGitHub:
         self.forge = Forge(
             place.folder,
             place.origin,
+            place.program,
             {name: value for name, value in values.items() if name.split("_")[2:3] == ["KEY"]},
             {name: value for name, value in values.items() if "ORGANIZATION" in name},
-            place.program,
         )
 
     def run(self, workflow: str, job: str, environment: str, event: dict[str, Any]) -> JobResult:
@@ -165,7 +159,7 @@ class OnGitLab:
             for name, value in place.values.items()
         }
         self.pipelines: dict[tuple[str, str], Mapping[str, JobResult]] = {}
-        self.gitlab = GitLab(place.folder, place.origin, place.branch, values, place.program)
+        self.gitlab = GitLab(place.folder, place.origin, place.program, place.branch, values)
 
     def job(self, source: str, commit: str, before: str, name: str) -> JobResult:
         """Return how a job ended. One pipeline has the jobs of all environments."""
@@ -200,7 +194,7 @@ class OnAzure:
             for role in SCOPES:
                 names = (f"POSTHOG_ORGANIZATION{end}", f"POSTHOG_{role.upper()}_KEY{end}")
                 groups[f"posthog-{role}{suffix}"] = {name: place.values[name] for name in names}
-        self.azure = Azure(place.folder, place.origin, groups, place.program)
+        self.azure = Azure(place.folder, place.origin, place.program, groups)
 
     def run(self, environment: str, reason: str, commit: str) -> Mapping[str, JobResult]:
         file = f".azure-pipelines/reconciler{self.place.suffixes[environment]}.yml"

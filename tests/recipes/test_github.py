@@ -15,15 +15,8 @@ import yaml
 
 from tests.conftest import StartService
 from tests.recipes.gh import BOT
-from tests.recipes.github import (
-    REPOSITORY,
-    Forge,
-    JobResult,
-    after_plan,
-    context,
-    proposal,
-    write_program,
-)
+from tests.recipes.github import REPOSITORY, Forge, after_plan, context, proposal
+from tests.recipes.hosts import JobResult, write_program
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
@@ -113,9 +106,9 @@ def team_of(tmp_path: Path, emulator: RunningEmulator, program: str) -> Team:
     forge = Forge(
         tmp_path / "forge",
         git.bare(tmp_path / "origin.git"),
+        program,
         secrets,
         {"POSTHOG_ORGANIZATION": emulator.organization},
-        program,
     )
     return Team(git, forge, emulator)
 

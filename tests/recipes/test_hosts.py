@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +12,13 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
-from tests.recipes.github import outputs_in, write_program
+from tests.recipes.github import outputs_in
 from tests.recipes.gitlab import GitLab
+from tests.recipes.hosts import bash, write_program
 from tests.recipes.scripts import FOLDER, documents
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
-from tests.support.limits import TIMEOUT
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 WORKSPACE = {
@@ -36,24 +34,6 @@ def programs(tmp_path: Path, program: str) -> Path:
     folder.mkdir()
     write_program(folder / "reconciler", program)
     return folder
-
-
-def bash(script: str, folder: Path, environ: Mapping[str, str], programs: Path) -> int:
-    """Run a script with some programs in its PATH; return its exit code."""
-    ended = subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", script],
-        cwd=folder,
-        env={
-            "PATH": f"{programs}:{os.environ['PATH']}",
-            "HOME": str(folder),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            **environ,
-        },
-        stdin=subprocess.DEVNULL,
-        check=False,
-        timeout=TIMEOUT,
-    )
-    return ended.returncode
 
 
 def projects(service: RunningEmulator) -> set[str]:
@@ -87,7 +67,9 @@ class Action:
             "ARGS": "",
             **inputs,
         }
-        code = bash(action["runs"]["steps"][1]["run"], self.folder, environ, self.programs)
+        code = bash(
+            action["runs"]["steps"][1]["run"], self.folder, environ, [self.programs]
+        ).returncode
         known = outputs_in(outputs)
         assert known.keys() <= action["outputs"].keys()
         return code, known, summary.read_text()
@@ -145,7 +127,7 @@ def gitlab(folder: Path, origin: Git, service: RunningEmulator, program: str) ->
         "POSTHOG_READ_KEY": service.api_key,
         "POSTHOG_WRITE_KEY": service.api_key,
     }
-    return GitLab(folder / "gitlab", origin, "main", variables, program)
+    return GitLab(folder / "gitlab", origin, program, "main", variables)
 
 
 def with_component(git: Git, service: RunningEmulator, **inputs: object) -> None:
@@ -228,7 +210,8 @@ def test_a_pod_applies_the_files_of_its_config_map(
             container["command"][2].replace("/config", "config").replace("/workspace", "workspace")
         )
         words = " ".join(arguments).replace("/workspace", "workspace")
-        assert bash(f"set -- {words}\n{script}", tmp_path, emulator.environ(), programs) == code
+        ended = bash(f"set -- {words}\n{script}", tmp_path, emulator.environ(), [programs])
+        assert ended.returncode == code, ended.stdout
     assert "Web" in projects(emulator)
 
 
