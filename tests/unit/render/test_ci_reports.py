@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.errors import codes, meaning
-from reconciler.model.plan import Plan, Refusal
-from reconciler.model.settings import Policy
+from reconciler.model.plan import Refusal
+from reconciler.model.resource import State
 from reconciler.model.text import printable
 from reconciler.render import writer_of
 from reconciler.render.ci_reports import (
@@ -35,35 +35,12 @@ from tests.support.worlds import (
     project,
     s3,
 )
+from tests.unit.render.plans import exports
 from tests.unit.render.test_diagnostics import HOSTILE, breaking, hostile, wrong
 
 ROOT = RenderOptions(root="infra")
 MOST = 10
 MARKUP = '::error::a ##[x] <b> "q" &amp; ]]> \x1b[2J\x00\u2028\ufffe'
-
-
-def many(count: int) -> Plan:
-    """Return a plan that changes every export in its own way, and deletes one."""
-    numbers = range(count)
-    base = [export(f"e{number}", name=f"e{number}") for number in numbers]
-    resources = [
-        replace(
-            export(f"e{number}", name=f"e{number}", destination=s3(max_file_size_mb=number + 1)),
-            mark=Mark("a.yaml", number, 3, 4),
-        )
-        for number in numbers
-    ]
-    live = [live_export(f"id{number}", f"e{number}") for number in numbers]
-    return planned(
-        desired_of(project(), *resources),
-        live_of(live_project(), *live, live_export("gone", "gone")),
-        Policy(prune=True),
-        base=desired_of(project(), *base, export("gone", name="gone")),
-    )
-
-
-def kinds(text: str) -> list[str]:
-    return [line[2:].split(" ")[0] for line in text.splitlines() if line.startswith("::")]
 
 
 def test_annotations_have_errors_first_and_counts_last() -> None:
@@ -91,54 +68,32 @@ def test_text_cannot_start_a_command_or_end_a_property() -> None:
     assert "file=a%2Cline=1%3Ab%25.yaml,line=1," in text
 
 
-def test_a_change_is_annotated_at_its_line() -> None:
-    lost = (
-        "its history of runs and logs is lost and running backfills are cancelled; exported data "
-        "stays at the destination"
-    )
-    assert plan_as_github(many(1), ROOT).splitlines() == [
-        f"::warning title=1 danger::delete batch_export.gone in Web  {lost}",
-        ("::warning title=delete::delete batch_export.gone in Web%0A!! history-lost: " + lost),
-        (
-            "::notice file=infra/a.yaml,line=0,col=3,endColumn=7,title=update::"
-            "update batch_export.e0%0Adestination.config.max_file_size_mb: null → 1"
-        ),
-        "Plan: 0 to create, 1 to update, 1 to delete, 1 unchanged (3 resources).",
-    ]
-
-
 def test_ten_of_each_kind_are_shown_and_the_rest_is_counted() -> None:
+    """Of 400 updates with values of their own, and of violations; dangers come first."""
+    plan = exports(
+        400,
+        lambda number: {"destination": s3(max_file_size_mb=number + 1)},
+        {},
+        None,
+        export("gone", state=State.ABSENT),
+    )
     violations = tuple(Refusal("rule", f"violation {number}") for number in range(12))
-    text = plan_as_github(replace(many(400), refusals=violations))
-    assert kinds(text) == ["warning"] + ["error"] * MOST + ["warning"] + ["notice"]
-    assert text.splitlines()[-2:] == [
-        "2 more errors",
-        "Plan: 0 to create, 400 to update, 1 to delete, 1 unchanged (402 resources).",
-    ]
+    text = plan_as_github(replace(plan, refusals=violations))
+    kinds = [line[2:].split(" ")[0] for line in text.splitlines() if line.startswith("::")]
+    assert kinds == ["error"] * MOST + ["notice"]
+    assert text.splitlines()[-2].startswith("2 more errors")
+    assert "400 to update" in text.splitlines()[-1]
 
 
-def test_dangers_come_before_warnings() -> None:
-    plan = many(3)
-    lake = export("lake", interval="day", destination=s3(prefix="q/"))
-    moved = planned(desired_of(project(), lake), live_of(live_project(), live_export("e1", "Lake")))
-    text = plan_as_github(replace(plan, changes=(*moved.effective, *plan.changes)))
-    assert kinds(text) == ["warning", "warning", "warning", "notice", "notice", "notice"]
-    assert text.startswith("::warning title=1 danger::")
-
-
-def test_a_violation_is_annotated_at_its_rule_and_is_a_result() -> None:
+def test_a_violation_is_a_result_and_one_after_the_merge_a_warning() -> None:
     violations = (
-        Refusal("max_deletes", "too many", at=Mark("reconciler.yaml", 9, 16, 1), allow="raise it"),
+        Refusal("max_deletes", "too many", at=Mark("reconciler.yaml", 9, 16, 1)),
         Refusal("prune", MARKUP, after_merge=True),
     )
     created = export("new", destination=s3(bucket_name="new"))
     plan = planned(desired_of(project(), created), live_of(live_project()))
-    lines = plan_as_github(replace(many(0), refusals=violations), ROOT).splitlines()
-    assert lines[1] == (
-        "::error file=infra/reconciler.yaml,line=9,col=16,endColumn=17,title=max_deletes::"
-        "too many%0Ahint: raise it"
-    )
-    assert lines[2].startswith("::warning title=prune::takes effect after the merge: ::error::a ")
+    text = plan_as_github(replace(plan, refusals=violations), ROOT)
+    assert "\n::warning title=prune::takes effect after the merge: ::error::a " in text
     log = json.loads(writer_of("sarif", "plan")(replace(plan, refusals=violations), ROOT))
     results = log["runs"][0]["results"]
     assert [(item["ruleId"], item["level"]) for item in results] == [

@@ -14,15 +14,13 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.decoding import decode
-from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, RecentRun, Refusal, encode
 from reconciler.model.redaction import masked_in
-from reconciler.model.resource import State
 from reconciler.model.settings import Limit, Policy
 from reconciler.model.text import is_breaking, printable
 from reconciler.render import formats_of, writer_of
 from reconciler.render.html import plan_as_html
-from reconciler.render.options import COMMENT_LIMIT, DEFAULTS, RenderOptions
+from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan_markdown import plan_as_markdown
 from tests.support.worlds import (
     desired_of,
@@ -253,19 +251,3 @@ def test_security_8_the_status_of_a_run_is_text() -> None:
         assert_closed(text)
         assert "\u202e" not in text
         assert "##[" not in text
-
-
-def test_budgets_hold_for_400_changes_with_a_branch_and_runs() -> None:
-    keys = [f"e{number}" for number in range(400)]
-    runs = [{"id": str(number), **RUN} for number in range(10)]
-    live = [live_export(key, key.title(), latest_runs=runs) for key in keys]
-    wanted = [export(key, destination=s3(prefix=f"{key}/")) for key in keys]
-    wanted[7] = export(keys[7], state=State.ABSENT)
-    plan = planned(desired_of(project(), *wanted), live_of(live_project(), *live))
-    assert plan.counts[Action.UPDATE] == 399
-    comment = plan_as_markdown(with_head(plan, "b" * 80))
-    assert len(comment) <= COMMENT_LIMIT
-    assert '`delete batch_export.e7 "E7" in Web`: ' in comment
-    annotations = writer_of("github", "plan")(plan, DEFAULTS)
-    commands = re.findall(r"^::(\w+) ", annotations, re.MULTILINE)
-    assert Counter(commands) == {"warning": 3}
