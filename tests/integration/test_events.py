@@ -54,14 +54,9 @@ def started(
     """Start a command as a process of its own."""
     approval = ("--auto-approve",) if command == "apply" else ()
     words = ("-m", "reconciler", command, "-C", workspace, *approval, *more)
-    with (
-        subprocess.Popen(
-            [sys.executable, *map(str, words)],
-            env={**os.environ, **emulator.environ()},
-            **streams,
-        ) as process,
-        time_limit(process),
-    ):
+    environ = {**os.environ, **emulator.environ()}
+    process = subprocess.Popen([sys.executable, *map(str, words)], env=environ, **streams)
+    with process, time_limit(process):
         yield process
 
 
@@ -114,8 +109,8 @@ def test_f8_the_log_of_a_killed_run_has_what_is_unknown(
     log = tmp_path / "audit.jsonl"
     match = {"method": "POST", "body": {"name": "E3"}, "times": 1}
     emulator.admin("PUT", "faults", [{"match": match, "fault": "hang", "when": when}])
-    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with started(workspace, emulator, "--log-file", log, **streams) as process:
+    silent = dict.fromkeys(PIPES, subprocess.DEVNULL)
+    with started(workspace, emulator, "--log-file", log, **silent) as process:
         until(lambda: len(unanswered(log)) == 1 and ended(log) == COUNT, process)
         process.kill()
     created = ALL if when == "after" else [name for name in ALL if name != "E3"]
@@ -133,10 +128,11 @@ def complete_lines(log: Path) -> list[dict[str, Any]]:
 def unanswered(log: Path) -> Counter[str]:
     """Return the changes whose POST has no answer."""
     posts = [line for line in complete_lines(log) if line.get("method") == "POST"]
-    count: Counter[str] = Counter()
-    for line in posts:
-        count[line["change"]] += 1 if line["event"] == "sending" else -1
-    return +count
+    sending, sent = (
+        Counter(line["change"] for line in posts if line["event"] == event)
+        for event in ("sending", "sent")
+    )
+    return sending - sent
 
 
 def ended(log: Path) -> int:
@@ -210,50 +206,48 @@ def test_f9_a_log_that_gets_full_does_not_end_the_run(
     assert sorted(emulator.exports()) == ALL
 
 
-def open_stream(kind: str) -> Any:
-    """Return a stream whose reader is gone or whose disk is full, or an unused one."""
+STREAMS = ["gone", pytest.param("full", marks=NEEDS_FULL_DISK), "closed"]
+REASONS = {
+    "gone": "Broken pipe",
+    "full": "No space left",
+    "closed": "Bad file descriptor; nothing was sent",
+}
+
+
+@contextmanager
+def broken(name: str, kind: str) -> Iterator[dict[str, Any]]:
+    """Yield both streams of a process, one without a reader, with a full disk, or closed."""
+    if kind == "closed":
+        number = 1 if name == "stdout" else 2
+        yield {**PIPES, name: None, "preexec_fn": lambda: os.close(number)}
+        return
     if kind == "gone":
         reader, writer = os.pipe()
         os.close(reader)
-        return os.fdopen(writer, "wb")
-    return Path("/dev/full" if kind == "full" else os.devnull).open("wb")
+    with Path("/dev/full").open("wb") if kind == "full" else os.fdopen(writer, "wb") as stream:
+        yield {**PIPES, name: stream}
 
 
-@pytest.mark.parametrize("stream", ["gone", pytest.param("full", marks=NEEDS_FULL_DISK), "closed"])
+@pytest.mark.parametrize("kind", STREAMS)
 def test_f9_a_run_does_not_need_stderr(
-    workspace: Path, emulator: RunningEmulator, stream: str
+    workspace: Path, emulator: RunningEmulator, kind: str
 ) -> None:
-    with open_stream(stream) as stderr:
-        streams: dict[str, Any] = {"stderr": stderr}
-        if stream == "closed":
-            streams = {"preexec_fn": lambda: os.close(2)}
-        code, out, _ = completed(workspace, emulator, stdout=subprocess.PIPE, **streams)
+    with broken("stderr", kind) as streams:
+        code, out, _ = completed(workspace, emulator, **streams)
     assert code == 0
     assert "Applied: 13 created" in out
     assert sorted(emulator.exports()) == ALL
 
 
-@pytest.mark.parametrize(
-    ("stream", "reason"),
-    [
-        ("gone", "Broken pipe"),
-        pytest.param("full", "No space left", marks=NEEDS_FULL_DISK),
-        ("closed", "Bad file descriptor; nothing was sent"),
-    ],
-)
+@pytest.mark.parametrize("kind", STREAMS)
 def test_f9_a_plan_that_can_not_be_shown_is_not_applied(
-    workspace: Path, emulator: RunningEmulator, tmp_path: Path, stream: str, reason: str
+    workspace: Path, emulator: RunningEmulator, tmp_path: Path, kind: str
 ) -> None:
     log = tmp_path / "audit.jsonl"
-    with open_stream(stream) as stdout:
-        streams: dict[str, Any] = {"stdout": stdout}
-        if stream == "closed":
-            streams = {"preexec_fn": lambda: os.close(1)}
-        code, _, err = completed(
-            *(workspace, emulator, "--log-file", log), stderr=subprocess.PIPE, **streams
-        )
+    with broken("stdout", kind) as streams:
+        code, _, err = completed(workspace, emulator, "--log-file", log, **streams)
     assert code == 1
-    assert f"the standard output can't be written: {reason}" in err
+    assert f"the standard output can't be written: {REASONS[kind]}" in err
     assert not log.exists() or b"Environment" not in log.read_bytes()  # It is no other file.
     assert emulator.writes() == []
 
@@ -263,7 +257,7 @@ def test_f9_a_reader_that_has_gone_changes_neither_files_nor_exit_code(
 ) -> None:
     file = tmp_path / "plan.json"
     options = ("--detailed-exitcode", "--out", file)
-    with open_stream("gone") as stdout:
-        code, _, _ = completed(workspace, emulator, *options, command="plan", stdout=stdout)
+    with broken("stdout", "gone") as streams:
+        code, _, _ = completed(workspace, emulator, *options, command="plan", **streams)
     assert code == 2
     assert file.exists()

@@ -108,33 +108,36 @@ def test_annotations_have_paths_from_the_root_of_the_repository(
 
 
 EXPORT = """
-  x{number}:
-    project: web
-    name: X{number}
+  x%d:
+    project: %s
+    name: X%d
     interval: hour
     destination:
       type: S3
       config:
         bucket_name: b
         region: eu-central-1
-        prefix: p{number}/
-        aws_access_key_id: ${{secret:env:RECONCILER_SECRET_ID}}
-        aws_secret_access_key: ${{secret:env:RECONCILER_SECRET_KEY}}
+        prefix: p%d/
+        aws_access_key_id: ${secret:env:RECONCILER_SECRET_ID}
+        aws_secret_access_key: ${secret:env:RECONCILER_SECRET_KEY}
 """
-FILES = {
-    "reconciler.yaml": "version: 1\n",
-    "all.yaml": "projects: {web: {name: Web}}\nbatch_exports:"
-    + "".join(EXPORT.format(number=number) for number in range(24)),
-}
+
+
+def files(count: int, projects: int = 1) -> dict[str, str]:
+    """Return a workspace with exports, which are in projects by turns."""
+    names = "".join(f"  web{number}: {{name: Web{number}}}\n" for number in range(projects))
+    exports = "".join(EXPORT % (n, f"web{n % projects}", n, n) for n in range(count))
+    resources = f"projects:\n{names}batch_exports: {'' if count else '{}'}{exports}"
+    return {"reconciler.yaml": "version: 1\n", "all.yaml": resources}
 
 
 def test_experience_8_verbose_and_summary_are_options_of_plan_and_show(
     emulator: RunningEmulator, tmp_path: Path
 ) -> None:
-    here, saved = write(tmp_path / "w", FILES), tmp_path / "plan.json"
+    here, saved = write(tmp_path / "w", files(24)), tmp_path / "plan.json"
     environ = {**emulator.environ(), "COLUMNS": "120"}
     plan = reconciler("plan", "-C", here, "--out", saved, environ=environ)
-    assert "+ 24 batch exports in Web" in plan.out
+    assert "+ 24 batch exports in Web0" in plan.out
     assert " calls, about " in plan.out.splitlines()[-1]
     assert 100 < max(map(len, plan.out.splitlines())) <= 120
     shown = reconciler("show", saved, "--verbose", environ=environ)
@@ -159,13 +162,6 @@ def test_a_comment_names_the_workspace_in_the_repository(
 def test_a_cut_comment_and_the_audit_log_name_the_same_job(
     emulator: RunningEmulator, tmp_path: Path
 ) -> None:
-    numbers = range(150)
-    projects = "".join(f"  p{number}: {{name: P{number}}}\n" for number in numbers)
-    exports = "".join(
-        EXPORT.format(number=number).replace("project: web", f"project: p{number}")
-        for number in numbers
-    )
-    files = FILES | {"all.yaml": f"projects:\n{projects}batch_exports:{exports}"}
     azure = {
         "SYSTEM_COLLECTIONURI": "https://azure.example/acme/",
         "SYSTEM_TEAMPROJECT": "Data team",
@@ -173,10 +169,16 @@ def test_a_cut_comment_and_the_audit_log_name_the_same_job(
     }
     job = "https://azure.example/acme/Data%20team/_build/results?buildId=42"
     environ = {**emulator.environ(), **azure}
-    options = ("-C", write(tmp_path / "many", files), "--no-inventory", "--format", "markdown")
+    options = (
+        "-C",
+        write(tmp_path / "many", files(150, 150)),
+        "--no-inventory",
+        "--format",
+        "markdown",
+    )
     plan = reconciler("plan", *options, environ=environ)
     assert f"[the job]({job}) has the file." in plan.out
-    workspace = write(tmp_path / "one", FILES | {"all.yaml": "projects: {web: {name: Web}}\n"})
+    workspace = write(tmp_path / "one", files(0))
     log = tmp_path / "log"
     options = ("--auto-approve", "--no-inventory", "--log-file", log)
     assert reconciler("apply", "-C", workspace, *options, environ=environ).code == 0

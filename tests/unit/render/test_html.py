@@ -132,22 +132,20 @@ def with_head(plan: Plan, branch: str | None) -> Plan:
     return replace(plan, source=source)
 
 
-def test_every_change_has_an_id_that_a_link_can_name() -> None:
+def test_dangers_come_first_and_links_lead_to_every_change() -> None:
     plan = several()
-    page = Page(plan_as_html(plan))
-    ids = page.ids()
-    assert max(Counter(ids).values()) == 1
-    assert {change.id for change in plan.effective} <= set(ids)
-    assert {str(item["href"]).removeprefix("#") for item in page.of("a")} <= set(ids)
-
-
-def test_dangers_come_first_and_are_open() -> None:
-    html = plan_as_html(several())
-    entries = Page(html).entries()
-    dangerous = [entry for entry in entries if entry["data-severity"] == "danger"]
+    html = plan_as_html(plan)
+    page = Page(html)
+    assert max(Counter(page.ids()).values()) == 1
+    assert {change.id for change in plan.effective} <= set(page.ids())
+    assert {str(item["href"]).removeprefix("#") for item in page.of("a")} <= set(page.ids())
+    dangerous = [entry for entry in page.entries() if entry["data-severity"] == "danger"]
     assert dangerous
-    assert all(("open" in entry) is (entry in dangerous) for entry in entries)
+    assert all(("open" in entry) is (entry in dangerous) for entry in page.entries())
     assert html.index("danger</h2>") < html.index("Refused by policy") < html.index("<form")
+    assert_closed(html)
+    assert '<span class="added">+ SELECT 1,</span>' in html
+    assert '<td class="removed" data-label="before">&#34;r&#34;</td>' in html
 
 
 def test_filters_offer_the_actions_severities_and_projects_of_the_plan() -> None:
@@ -162,13 +160,6 @@ def test_filters_offer_the_actions_severities_and_projects_of_the_plan() -> None
     group = next(entry for entry in page.entries() if "orders_0" in str(entry["data-text"]))
     assert "batch_export.orders_3" in str(group["data-text"])
     assert "update 4 batch exports" in page.text
-
-
-def test_the_page_loads_nothing_and_runs_only_its_script() -> None:
-    html = plan_as_html(several())
-    assert_closed(html)
-    assert '<span class="added">+ SELECT 1,</span>' in html
-    assert '<td class="removed" data-label="before">&#34;r&#34;</td>' in html
 
 
 @pytest.mark.parametrize("name", [HOSTILE, "::error::x", "a\u202eb\x1b[2J\x00"])
@@ -233,14 +224,6 @@ def test_runs_and_the_branch_are_in_the_plan_file_and_not_in_its_id() -> None:
     assert b"AKIA1" not in encode(plan)
     masked = masked_in(plan, lambda text: text.replace("Failed", "***"))
     assert [run.status for run in masked.effective[0].runs] == ["Completed", "***"]
-
-
-def test_the_page_has_a_strip_of_the_latest_runs() -> None:
-    page = Page(plan_as_html(updated(FAILED, RUN, RUN)))
-    assert [item["aria-label"] for item in page.of("svg")] == ["3 latest runs, 1 failed"]
-    assert [item["class"] for item in page.of("rect")] == ["good", "good", "bad"]
-    assert "last run Failed · 1 of 3 failed" in page.text
-    assert Page(plan_as_html(updated())).of("svg") == []
 
 
 def test_security_8_the_status_of_a_run_is_text() -> None:

@@ -130,28 +130,22 @@ def test_another_order_is_shown_line_by_line() -> None:
 
 
 def test_a_query_on_one_line_gets_the_lines_of_the_configured_one() -> None:
-    columns = [f"properties.column_{number}" for number in range(8)]
-    shown = ", ".join([f"SELECT {columns[0]}", *columns[1:], "'a  b' AS text FROM events"])
-    shown += " WHERE a AND b"
-    written = "SELECT\n" + "".join(f"  {column},\n" for column in columns if column[-1] != "5")
-    written += "  'a b' AS text\nFROM events\nWHERE a AND c AND b\n"
+    shown = "SELECT a, b, 'a  b' AS text FROM events WHERE a AND b"
+    written = "SELECT\n  a,\n  'a b' AS text\nFROM events\nWHERE a AND c AND b\n"
     lines = text_lines(shown, written)
-    assert lines == (
-        "  @@ -6,7 +6,6 @@",
-        "    properties.column_4,",
-        "-   properties.column_5,",
-        "    properties.column_6,",
-        "    properties.column_7,",
+    assert lines[-7:] == (
+        "    a,",
+        "-   b,",
         "-   'a  b' AS text",
         "+   'a b' AS text",
         "  FROM events",
         "- WHERE a AND b",
         "+ WHERE a AND c AND b",
     )
-    other_way = [
-        line.translate(str.maketrans("+-", "-+")) if line[0] in "+-" else line for line in lines
-    ]
-    assert sorted(text_lines(written, shown)[1:]) == sorted(other_way[1:])
+    signs = str.maketrans("+-", "-+")
+    changed = [line for line in lines if line[0] != " "]
+    back = [line for line in text_lines(written, shown) if line[0] != " "]
+    assert sorted(back) == sorted(line[0].translate(signs) + line[1:] for line in changed)
 
 
 words = st.sampled_from(["a", "b,", " c", "d  e"])

@@ -285,19 +285,6 @@ def test_a_long_name_does_not_hide_a_danger() -> None:
 # What is new, loosened or dangerous in several environments
 
 
-@pytest.mark.parametrize("spec", [{"sql_query": "select a from persons"}, {"model": "persons"}])
-@pytest.mark.parametrize("count", [1, 21])
-def test_plan_v2_a_group_has_no_member_that_collects_something_else(
-    spec: dict[str, Any], count: int
-) -> None:
-    others = [export(f"x{number}") for number in range(count)]
-    plan = changed(export(), *others, export("evil", **spec), before=(export(),))
-    text = plan_as_text(plan, of_width(80))
-    assert '\n  + batch_export.evil "Evil"\n' in text
-    assert ("batch exports in Web" in text) is (count > 20)
-    assert "persons" in text.split("\n\n")[1]
-
-
 def test_what_does_not_fit_is_counted_dangers_by_rule_and_places_by_host() -> None:
     buckets = [
         export(f"x{number}", destination=s3(bucket_name=f"b{number}", endpoint_url="https://new"))
