@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 from tests.security.witness import Listener
 from tests.support.cli import write
@@ -81,20 +82,22 @@ class Site:
         path.symlink_to(self.fill(target))
 
 
+Expected: TypeAlias = Literal["error", "plan", "warning"]
+"""What `plan` does: refuse, plan, or plan and say what takes effect only after the merge."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One hostile workspace.
 
     `trusted` is `reconciler.yaml` on the trusted branch, `at` the folder of the workspace in the
     repository. `prepare` does what files cannot show, before the commit of the pull request and
-    `after` it. `code` is the exit code of `plan`. With `warns`, the plan says what takes effect
-    only after the merge.
+    `after` it.
     """
 
     name: str
     files: Mapping[str, str] = field(default_factory=dict)
-    code: int = 1
-    warns: bool = False
+    expected: Expected = "error"
     trusted: str = FROM_VARIABLES
     at: str = "w"
     prepare: Callable[[Site], object] = lambda _: None
@@ -157,23 +160,35 @@ def environ_of(case: Case, site: Site) -> dict[str, str]:
     }
 
 
-def _connected(name: str, trusted: str = FROM_VARIABLES, **lines: str) -> Case:
+def _workspace(name: str, head: str, **more: Any) -> Case:
+    """Return a case whose workspace file begins with its version."""
+    return Case(name, {"reconciler.yaml": f"version: 1\n{head}"}, **more)
+
+
+def _connected(
+    name: str, trusted: str = FROM_VARIABLES, expected: Expected = "error", **lines: str
+) -> Case:
     """Return a case whose environment `prod` sets the connection."""
     own = "".join(f"    {key}: '{value}'\n" for key, value in lines.items())
-    text = f"version: 1\ndefault: prod\nenvironments:\n  prod:\n{own}"
-    return Case(name, {"reconciler.yaml": text}, trusted=trusted)
+    head = f"default: prod\nenvironments:\n  prod:\n{own}"
+    return _workspace(name, head, trusted=trusted, expected=expected)
 
 
-def _named(name: str, reference: str, head: str = "", **more: object) -> Case:
-    """Return a case with a reference in the name of a project. `head` extends the workspace."""
+def _project(name: str, fields: str, head: str = "", **more: Any) -> Case:
+    """Return a case with some fields of a project. `head` extends the workspace."""
     files = {
         "reconciler.yaml": f"version: 1\n{head}",
-        "web.yaml": f"projects: {{web: {{name: 'x {reference}'}}}}\n",
+        "web.yaml": f"projects: {{web: {{{fields}}}}}\n",
     }
-    return Case(name, files, **more)  # type: ignore[arg-type]
+    return Case(name, files, **more)
 
 
-def _secret(name: str, reference: str, head: str = "", **more: object) -> Case:
+def _named(name: str, reference: str, head: str = "", **more: Any) -> Case:
+    """Return a case with a reference in the name of a project."""
+    return _project(name, f"name: 'x {reference}'", head, **more)
+
+
+def _secret(name: str, reference: str, head: str = "", **more: Any) -> Case:
     """Return a case with an export that takes its password from a reference."""
     export = (
         "batch_exports:\n  lake:\n    project: web\n    name: Lake\n    interval: hour\n"
@@ -182,13 +197,16 @@ def _secret(name: str, reference: str, head: str = "", **more: object) -> Case:
         f"schema: s, table_name: t, password: '{reference}'}}\n"
     )
     files = {"reconciler.yaml": f"version: 1\n{head}", "lake.yaml": export}
-    return Case(name, files, **more)  # type: ignore[arg-type]
+    return Case(name, files, **more)
 
 
 def _linked(name: str, target: str, *, at: str = "w") -> Case:
     """Return a case with a reference to a link."""
-    files = {"web.yaml": "projects: {web: {name: '${file:a.txt}'}}\n"}
-    return Case(name, files, at=at, prepare=lambda site: site.link("a.txt", target))
+    return _named(name, "${file:a.txt}", at=at, prepare=lambda site: site.link("a.txt", target))
+
+
+def _hidden(site: Site) -> None:
+    site.write({".env": MARK, "x/y": ""})
 
 
 def _move_outside(site: Site) -> None:
@@ -200,7 +218,21 @@ def _move_outside(site: Site) -> None:
 _BY_PARTS = 'vars: {url: "@URL@"}\n' + FROM_FILE.replace('"@URL@"', '"${var:url}"')
 """A connection whose address is made of variables."""
 _EXEC = "policy: {allow_exec_secrets: true}\n"
+_ALLOWED = {"RECONCILER_ALLOW_EXEC": "1"}
 _TOUCH = '${secret:exec:sh -c "@TOUCH@; echo k"}'
+_MERGED = FROM_FILE.replace('base_url: "@URL@",', "<<: *x,").replace(
+    "default:", 'vars: {x: &x {base_url: "@EVIL@"}}\ndefault:'
+)
+_NEW_DEFAULT = (
+    FROM_FILE.replace("default: prod", "default: evil")
+    + '  evil: {base_url: "@EVIL@", organization: o, api_key: "${env:PIPELINE_KEY}"}\n'
+)
+
+
+def _replaced(name: str, text: str, trusted: str = FROM_FILE, **more: Any) -> Case:
+    """Return a case with another workspace file than the trusted one."""
+    return Case(name, {"reconciler.yaml": text}, trusted=trusted, **more)
+
 
 CONNECTIONS = (
     _connected("other host", base_url="@EVIL@"),
@@ -219,81 +251,38 @@ CONNECTIONS = (
     _connected("token of the runner as key", api_key="${env:GITHUB_TOKEN}"),
     _connected("foreign file as key", api_key="${secret:file:@OUTSIDE@/secret.txt}"),
     _connected("file above as key", api_key="${secret:file:../../outside/secret.txt}"),
-    replace(
-        _connected("other host, trusted file", FROM_FILE, base_url="@EVIL@"), code=0, warns=True
-    ),
-    replace(
-        _connected(
-            "other host, trusted key",
-            FROM_FILE,
-            base_url="@EVIL@",
-            organization="@ORG@",
-            api_key="${env:PIPELINE_KEY}",
-        ),
-        code=0,
-        warns=True,
-    ),
+    _connected("other host, trusted file", FROM_FILE, "warning", base_url="@EVIL@"),
+    _replaced("other host, trusted key", FROM_FILE.replace("@URL@", "@EVIL@"), expected="warning"),
     _connected("other key, trusted file", FROM_FILE, api_key="${env:GITHUB_TOKEN}"),
-    Case(
+    _workspace(
         "key from a command",
-        {"reconciler.yaml": f"version: 1\n{_EXEC}environments: {{p: {{api_key: '{_TOUCH}'}}}}\n"},
-        code=0,
-        warns=True,
+        f"{_EXEC}environments: {{p: {{api_key: '{_TOUCH}'}}}}\n",
+        expected="warning",
     ),
-    Case(
+    _workspace(
         "key from a command, allowed by the environment",
-        {
-            "reconciler.yaml": "version: 1\nenvironments:\n  p: {policy: {allow_exec_secrets: "
-            f"true}}, api_key: '{_TOUCH}'}}\n"
-        },
-        code=0,
-        warns=True,
-        environ={"RECONCILER_ALLOW_EXEC": "1"},
+        f"environments:\n  p: {{policy: {{allow_exec_secrets: true}}, api_key: '{_TOUCH}'}}\n",
+        expected="warning",
+        environ=_ALLOWED,
     ),
-    Case(
-        "new default environment",
-        {
-            "reconciler.yaml": FROM_FILE.replace("default: prod", "default: evil")
-            + '  evil: {base_url: "@EVIL@", organization: o, api_key: "${env:PIPELINE_KEY}"}\n'
-        },
-        trusted=FROM_FILE,
-    ),
-    Case(
-        "address by a merge key",
-        {
-            "reconciler.yaml": FROM_FILE.replace('base_url: "@URL@",', "<<: *x,").replace(
-                "default:", 'vars: {x: &x {base_url: "@EVIL@"}}\ndefault:'
-            )
-        },
-        code=0,
-        warns=True,
-        trusted=FROM_FILE,
-    ),
-    Case(
-        "address twice",
-        {"reconciler.yaml": FROM_FILE.replace("{base_url", '{base_url: "@EVIL@", base_url', 1)},
-        trusted=FROM_FILE,
-    ),
-    Case(
+    _replaced("new default environment", _NEW_DEFAULT),
+    _replaced("address by a merge key", _MERGED, expected="warning"),
+    _replaced("address twice", FROM_FILE.replace("{base_url", '{base_url: "@EVIL@", base_url', 1)),
+    _workspace(
         "environment named like an option",
-        {
-            "reconciler.yaml": "version: 1\ndefault: --trust-workspace\nenvironments:\n"
-            '  --trust-workspace: {base_url: "@EVIL@"}\n'
-        },
+        'default: --trust-workspace\nenvironments: {--trust-workspace: {base_url: "@EVIL@"}}\n',
     ),
-    Case(
+    _replaced(
         "variable of the address",
-        {"reconciler.yaml": _BY_PARTS.replace("@URL@", "@EVIL@")},
-        trusted=_BY_PARTS,
-        code=0,
-        warns=True,
+        _BY_PARTS.replace("@URL@", "@EVIL@"),
+        _BY_PARTS,
+        expected="warning",
     ),
-    Case(
+    _replaced(
         "variable of the address for one environment",
-        {"reconciler.yaml": _BY_PARTS.replace("{base_url", '{vars: {url: "@EVIL@"}, base_url')},
-        trusted=_BY_PARTS,
-        code=0,
-        warns=True,
+        _BY_PARTS.replace("{base_url", '{vars: {url: "@EVIL@"}, base_url'),
+        _BY_PARTS,
+        expected="warning",
     ),
     Case(
         "file of the address",
@@ -319,37 +308,18 @@ VARIABLES = (
     _named("secret as a secret in a name", "${secret:env:RECONCILER_SECRET_DB}"),
     _named("variable as default", "${env:NONE:-${env:PLAIN}}"),
     _named("variable as path", "${file:${env:PLAIN}}", "env: [PLAIN]\n"),
-    Case(
-        "variable in an enumeration",
-        {
-            "reconciler.yaml": "version: 1\nenv: [PLAIN]\n",
-            "web.yaml": "projects: {web: {name: Web, timezone: '${env:PLAIN}'}}\n",
-        },
+    _project("variable in an enumeration", "name: Web, timezone: '${env:PLAIN}'", "env: [PLAIN]\n"),
+    _project(
+        "variable in a number", "name: Web, week_start_day: '${env:NUMBER}'", "env: [NUMBER]\n"
     ),
-    Case(
-        "variable in a number",
-        {
-            "reconciler.yaml": "version: 1\nenv: [NUMBER]\n",
-            "web.yaml": "projects: {web: {name: Web, week_start_day: '${env:NUMBER}'}}\n",
-        },
-    ),
-    Case(
+    _workspace(
         "variable in defaults",
-        {
-            "reconciler.yaml": "version: 1\nenv: [PLAIN]\n"
-            "defaults: {project: {timezone: '${env:PLAIN}'}}\n"
-        },
+        "env: [PLAIN]\ndefaults: {project: {timezone: '${env:PLAIN}'}}\n",
     ),
-    Case(
+    _project(
         "variable in overrides",
-        {
-            "reconciler.yaml": "version: 1\nenv: [PLAIN]\nenvironments: {p: {}}\n",
-            "web.yaml": "projects: {web: {name: W, overrides: {p: {name: '${env:PLAIN}'}}}}\n",
-        },
-    ),
-    Case(
-        "variable as name of a reference of git",
-        {"reconciler.yaml": "version: 1\nmark: {ref: 'refs/${env:PLAIN}'}\n"},
+        "name: W, overrides: {p: {name: '${env:PLAIN}'}}",
+        "env: [PLAIN]\nenvironments: {p: {}}\n",
     ),
     _secret("key of the service as secret", "${secret:env:RECONCILER_API_KEY}"),
     _secret("token of the runner as secret", "${secret:env:GITHUB_TOKEN}"),
@@ -362,15 +332,8 @@ VARIABLES = (
 
 COMMANDS = (
     _secret("command", _TOUCH),
-    _secret("command, allowed by the pull request", _TOUCH, _EXEC, code=0, warns=True),
-    _secret(
-        "command, allowed by the job too",
-        _TOUCH,
-        _EXEC,
-        code=0,
-        warns=True,
-        environ={"RECONCILER_ALLOW_EXEC": "1"},
-    ),
+    _secret("command, allowed by the pull request", _TOUCH, _EXEC, expected="warning"),
+    _secret("command, allowed by the job too", _TOUCH, _EXEC, expected="warning", environ=_ALLOWED),
     Case(
         "attributes of git",
         {
@@ -378,7 +341,7 @@ COMMANDS = (
             ".gitconfig": '[filter "x"]\n  smudge = @TOUCH@\n[diff "x"]\n  textconv = @TOUCH@\n',
             ".gitmodules": '[submodule "x"]\n path = x\n url = ext::@TOUCH@\n update = !@TOUCH@\n',
         },
-        code=0,
+        "plan",
     ),
     Case(
         "modules for the interpreter",
@@ -386,7 +349,7 @@ COMMANDS = (
             f"{name}.py": "import os; os.system('@TOUCH@')\n"
             for name in ("sitecustomize", "click", "yaml", "httpx", "conftest", "reconciler")
         },
-        code=0,
+        "plan",
     ),
     Case(
         "schemas with remote references",
@@ -395,7 +358,7 @@ COMMANDS = (
             ".reconciler/workspace.schema.json": '{"$ref": "@EVIL@/schema.json"}',
             "web.yaml": f"# yaml-language-server: $schema=@EVIL@/schema.json\n{WEB}",
         },
-        code=0,
+        "plan",
     ),
 )
 
@@ -404,29 +367,21 @@ FILES = (
     _named("absolute file", "${file:@OUTSIDE@/secret.txt}"),
     _named("variables of the process", "${file:/proc/self/environ}"),
     _named("configuration of git", "${file:.git/config}", at=""),
-    _named("hidden file", "${file:.env}", at="", prepare=lambda s: s.write({".env": MARK})),
-    _named(
-        "hidden file in other words",
-        "${file:x/../.env}",
-        at="",
-        prepare=lambda s: s.write({".env": MARK, "x/y": ""}),
-    ),
+    _named("hidden file", "${file:.env}", at="", prepare=_hidden),
+    _named("hidden file in other words", "${file:x/../.env}", at="", prepare=_hidden),
     _named("declared folder of secrets", "${file:@OUTSIDE@/secret.txt}", "secret_files: [/]\n"),
     _secret(
         "declared folder of secrets for a secret",
         "${secret:file:@OUTSIDE@/secret.txt}",
         "secret_files: [/]\n",
-        code=0,
-        warns=True,
+        expected="warning",
     ),
-    replace(
-        _secret(
-            "link in place of a trusted folder of secrets",
-            "${secret:file:keys/secret.txt}",
-            "secret_files: [keys]\n",
-            code=0,
-            prepare=lambda site: site.link("keys", "@OUTSIDE@"),
-        ),
+    _secret(
+        "link in place of a trusted folder of secrets",
+        "${secret:file:keys/secret.txt}",
+        "secret_files: [keys]\n",
+        expected="plan",
+        prepare=lambda site: site.link("keys", "@OUTSIDE@"),
         trusted=f"{FROM_VARIABLES}secret_files: [keys]\n",
     ),
     _secret("secret from the configuration of git", "${secret:file:.git/config}", at=""),
@@ -435,31 +390,23 @@ FILES = (
     _linked("link to the configuration of git", ".git/config", at=""),
     _linked("link to the variables of the process", "/proc/self/environ"),
     _linked("link to itself", "a.txt"),
-    Case(
+    _named(
         "link to a folder",
-        {"web.yaml": "projects: {web: {name: '${file:proc/environ}'}}\n"},
+        "${file:proc/environ}",
         prepare=lambda site: site.link("proc", "/proc/self"),
     ),
-    Case(
+    _named(
         "chain of links",
-        {"web.yaml": "projects: {web: {name: '${file:b}'}}\n"},
+        "${file:b}",
         prepare=lambda site: (site.link("a", "@OUTSIDE@/secret.txt"), site.link("b", "a")),
     ),
-    Case(
-        "resources above", {"reconciler.yaml": "version: 1\nresources: ['../../outside/*.yaml']\n"}
-    ),
-    Case(
-        "resources elsewhere", {"reconciler.yaml": "version: 1\nresources: ['@OUTSIDE@/*.yaml']\n"}
-    ),
+    _workspace("resources above", "resources: ['../../outside/*.yaml']\n"),
+    _workspace("resources elsewhere", "resources: ['@OUTSIDE@/*.yaml']\n"),
     Case("resources by a link", prepare=lambda s: s.link("x.yaml", "@OUTSIDE@/export.yaml")),
     Case("resources by a link with errors", prepare=lambda s: s.link("x.yaml", "../.git/config")),
     Case("link as the folder", prepare=_move_outside),
     Case("pipe as a resource", after=lambda s: os.mkfifo(s.folder / "x.yaml")),
-    Case(
-        "pipe as a file",
-        {"web.yaml": "projects: {web: {name: '${file:pipe}'}}\n"},
-        after=lambda s: os.mkfifo(s.folder / "pipe"),
-    ),
+    _named("pipe as a file", "${file:pipe}", after=lambda s: os.mkfifo(s.folder / "pipe")),
 )
 
 
@@ -511,7 +458,7 @@ def _renamed(name: str, ref: str) -> Case:
     def prepare(site: Site) -> None:
         site.git.run("update-ref", ref, _evil_commit(site))
 
-    return Case(name, prepare=prepare, code=0, warns=True, trusted=FROM_FILE)
+    return Case(name, prepare=prepare, expected="warning", trusted=FROM_FILE)
 
 
 def _old_base(site: Site) -> None:
@@ -552,12 +499,12 @@ def _hooks(site: Site) -> None:
 
 
 REPOSITORIES = (
-    Case("bare repository in the folder", prepare=_bare_repository, code=0, trusted=FROM_FILE),
+    Case("bare repository in the folder", {}, "plan", FROM_FILE, prepare=_bare_repository),
     Case("submodule in place of the folder", after=_submodule, trusted=FROM_FILE),
     Case(
         "submodule by another path",
-        after=lambda site: _submodule(site, "../elsewhere"),
         trusted=FROM_FILE,
+        after=lambda site: _submodule(site, "../elsewhere"),
     ),
     _renamed("tag named like the branch", "refs/tags/origin/main"),
     _renamed("branch named like the branch", "refs/heads/origin/main"),
@@ -566,24 +513,23 @@ REPOSITORIES = (
     _renamed("applied commit of the attacker", "refs/reconciler/w/prod"),
     Case(
         "replaced commit",
-        code=0,
-        warns=True,
-        trusted=FROM_FILE,
+        {},
+        "warning",
+        FROM_FILE,
         after=lambda s: s.git.run("replace", "-f", "refs/remotes/origin/main", _evil_commit(s)),
     ),
-    Case("old merge base", after=_old_base, code=0, warns=True, trusted=FROM_FILE),
-    Case("settings of git", after=_settings_of_git, code=0, trusted=FROM_FILE),
-    Case("hooks of git", after=_hooks, code=0, trusted=FROM_FILE),
-    Case(
+    Case("old merge base", {}, "warning", FROM_FILE, after=_old_base),
+    Case("settings of git", {}, "plan", FROM_FILE, after=_settings_of_git),
+    Case("hooks of git", {}, "plan", FROM_FILE, after=_hooks),
+    _replaced(
         "unreadable trusted workspace",
-        {"reconciler.yaml": FROM_FILE.replace("@URL@", "@EVIL@")},
-        trusted="version: [\n",
+        FROM_FILE.replace("@URL@", "@EVIL@"),
+        "version: [\n",
         environ={"PIPELINE_KEY": MARK},
     ),
-    Case(
+    _replaced(
         "no trusted branch",
-        {"reconciler.yaml": FROM_FILE.replace("@URL@", "@EVIL@")},
-        trusted=FROM_FILE,
+        FROM_FILE.replace("@URL@", "@EVIL@"),
         after=lambda s: s.git.run("update-ref", "-d", "refs/remotes/origin/main"),
     ),
     Case(
@@ -605,8 +551,7 @@ REPOSITORIES = (
             "insecure_http: true}\n",
             "web.yaml": "projects: {web: {name: Default project, state: absent}}\n",
         },
-        code=0,
-        warns=True,
+        "warning",
     ),
 )
 
