@@ -14,6 +14,7 @@ from reconciler.git.repository import Repository
 from reconciler.model.resource import Desired
 from reconciler.model.values import Address
 from reconciler.paths import MAX_FILE_BYTES
+from tests.support.cli import write
 from tests.support.git import Git
 
 SERVICE = Desired("one", "https://a.example", "o", {})
@@ -26,9 +27,9 @@ def reasons(root: Path) -> list[str]:
     Git.init(root)
     for name in ("w", "v"):
         (root / name).mkdir(exist_ok=True)
-        (root / name / "reconciler.yaml").write_text("version: 1\n")
-    read = [root / "w/reconciler.yaml"]
-    names = {LAKE: ("Lake", "Web")}
+        if not (root / name / "reconciler.yaml").exists():
+            (root / name / "reconciler.yaml").write_text("version: 1\n")
+    read, names = [root / "w/reconciler.yaml"], {LAKE: ("Lake", "Web")}
     declared = declared_in_others(Repository(root, "w"), root / "w", read, names, service=SERVICE)
     return [reason for address, reason in declared if address == LAKE]
 
@@ -53,8 +54,7 @@ def test_files_of_others_are_read_as_any_reader_does(
     tmp_path: Path, text: str, *, is_declared: bool
 ) -> None:
     """A tag that the value does not fit stopped the plan."""
-    (tmp_path / "v").mkdir()
-    (tmp_path / "v/b.yaml").write_text(text)
+    write(tmp_path, {"v/b.yaml": text})
     assert reasons(tmp_path) == ["v/b.yaml may declare it"] * is_declared
 
 
@@ -116,11 +116,6 @@ def test_more_entries_than_are_looked_at_may_declare_anything(
 def test_a_workspace_of_another_organization_does_not_count(
     tmp_path: Path, organization: str
 ) -> None:
-    assert reasons(tmp_path) == []
-    for name, text in (("reconciler", f"organization: {organization}\n"), ("b", DECLARED)):
-        (tmp_path / f"v/{name}.yaml").write_text(text)
-    names = {LAKE: ("Lake", "Web")}
-    declared = declared_in_others(
-        Repository(tmp_path, "w"), tmp_path / "w", [], names, service=SERVICE
-    )
-    assert bool([*declared]) is (organization != "other")
+    files = {"v/reconciler.yaml": f"organization: {organization}\n", "v/b.yaml": DECLARED}
+    write(tmp_path, files)
+    assert bool(reasons(tmp_path)) is (organization != "other")

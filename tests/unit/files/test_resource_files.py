@@ -17,12 +17,8 @@ from reconciler.git.repository import GitSource, Objects, Repository
 from reconciler.model.settings import Readable
 from tests.support.cli import reconciler, write
 from tests.support.git import Git
+from tests.support.workspaces import VERSION, codes, told
 
-WORKSPACE = "version: 1\n"
-COMPOSE = "services:\n  web: {image: nginx}\nvolumes: {}\n"
-MANIFESTS = "apiVersion: v1\nkind: Service\n---\napiVersion: v1\nkind: Pod\n"
-TEMPLATE = "{{- if .Values.web }}\nname: {{ .Values.name }}\n{{- end }}\n"
-PLAYBOOK = "- hosts: all\n  tasks: []\n"
 HOOKS = "repos:\n  - repo: local\n    hooks: [{id: x, entry: no}]\n"
 
 
@@ -30,9 +26,12 @@ def project(key: str) -> str:
     return f"projects:\n  {key}: {{name: {key.upper()}}}\n"
 
 
+def resources(*globs: str) -> str:
+    return f"{VERSION}resources:\n" + "".join(f"  - '{glob}'\n" for glob in globs)
+
+
 def reported(folder: Path, files: Mapping[str, str], *, strict: bool = False) -> list[Diagnostic]:
-    write(folder, dict(files))
-    return list(load_all(folder, environ={}, strict=strict))
+    return list(load_all(write(folder, files), environ={}, strict=strict))
 
 
 def source_of(git: Git, ref: str = "HEAD") -> GitSource:
@@ -41,13 +40,8 @@ def source_of(git: Git, ref: str = "HEAD") -> GitSource:
     return GitSource(Objects(repository), git.head(ref))
 
 
-def only(diagnostics: list[Diagnostic], code: str) -> list[Diagnostic]:
-    assert {diagnostic.code for diagnostic in diagnostics} <= {code}, diagnostics
-    return diagnostics
-
-
-def keys(folder: Path) -> set[str]:
-    loaded = load(folder, environment=None, environ={})
+def keys(folder: Path, options: LoadOptions | None = None) -> set[str]:
+    loaded = load(folder, environment=None, environ={}, options=options)
     return {address.key for address in loaded.desired.resources}
 
 
@@ -89,78 +83,56 @@ def test_a_pattern_fits_whole_paths(glob: str, fitting: list[str], others: list[
 def test_configuration_1_a_pattern_without_a_match_is_an_error_with_a_suggestion(
     tmp_path: Path, glob: str, hint: str
 ) -> None:
-    files = {
-        "reconciler.yaml": f"{WORKSPACE}resources:\n  - projects.yaml\n  - '{glob}'\n",
-        "projects.yaml": project("web"),
-        "exports/lake.yaml": project("lake"),
-        "exports/.lake.yaml": project("hidden"),
-        ".hidden/lake.yaml": project("hidden"),
-        "node_modules/lake.yaml": project("vendored"),
-        "other/reconciler.yaml": WORKSPACE,
-        "other/exports/lake.yaml": project("other"),
-    }
-    (diagnostic,) = only(reported(tmp_path, files), "no-files")
-    assert diagnostic.level is Level.ERROR
-    assert diagnostic.at is not None
-    assert (diagnostic.at.file, diagnostic.at.line) == ("reconciler.yaml", 4)
-    assert repr(glob)[1:-1].replace("\\\\", "\\") in diagnostic.message
-    assert diagnostic.hint is not None
-    assert hint in diagnostic.hint
+    names = ("projects", "exports/lake", "exports/.lake", ".hidden/lake", "node_modules/lake")
+    files = {f"{name}.yaml": project(f"p{number}") for number, name in enumerate(names)}
+    other = {"other/reconciler.yaml": VERSION, "other/exports/lake.yaml": project("other")}
+    own = {"reconciler.yaml": resources("projects.yaml", glob)}
+    (diagnostic,) = reported(tmp_path, {**files, **other, **own})
+    assert (diagnostic.code, diagnostic.level) == ("no-files", Level.ERROR)
+    assert str(diagnostic.at).startswith("reconciler.yaml:4:")
+    assert f"'{glob}'" in diagnostic.message
+    assert hint in (diagnostic.hint or "")
 
 
-@pytest.mark.parametrize(
-    "glob", ["./exports/*.yaml", "exports/./*.yaml", "exports//*.yaml", "exports/*.YAML"]
-)
-@pytest.mark.parametrize("name", ["lake.yaml", "lake.YAML", "lake.Yaml"])
+@pytest.mark.parametrize("name", ["lake.yaml", "lake.YAML", "lake.Yaml", "lake.Yml"])
 def test_configuration_1_dots_and_the_case_of_extensions_have_no_meaning(
-    tmp_path: Path, glob: str, name: str
+    tmp_path: Path, name: str
 ) -> None:
-    workspace = f"{WORKSPACE}resources: ['{glob}']\n"
-    write(tmp_path, {"reconciler.yaml": workspace, f"exports/{name}": project("lake")})
+    write(tmp_path, {"reconciler.yaml": VERSION, f"exports/{name}": project("lake")})
     assert keys(tmp_path) == {"lake"}
-
-
-def test_configuration_1_the_default_selects_extensions_in_upper_case(tmp_path: Path) -> None:
-    files = {"reconciler.yaml": WORKSPACE, "a.YAML": project("a"), "b.Yml": project("b")}
-    write(tmp_path, files)
-    assert keys(tmp_path) == {"a", "b"}
+    for start in ("./exports/*", "exports/./*", "exports//*"):
+        for extension in ("yml", "YML") if name == "lake.Yml" else ("yaml", "YAML"):
+            write(tmp_path, {"reconciler.yaml": resources(f"{start}.{extension}")})
+            assert keys(tmp_path) == {"lake"}
 
 
 def test_configuration_1_patterns_of_an_older_commit_do_not_make_it_unreadable(
     tmp_path: Path,
 ) -> None:
     git = Git.init(tmp_path)
-    write(git.folder, {"reconciler.yaml": f"{WORKSPACE}resources: [a.yaml, gone/*.yaml]\n"})
-    write(git.folder, {"a.yaml": project("a")})
+    files = {"reconciler.yaml": resources("a.yaml", "gone/*.yaml"), "a.yaml": project("a")}
+    write(git.folder, files)
     git.commit("with a mistake")
-    write(git.folder, {"reconciler.yaml": f"{WORKSPACE}resources: [a.yaml]\n"})
+    write(git.folder, {"reconciler.yaml": resources("a.yaml")})
     git.commit("corrected")
-    desired = load_at(
-        source_of(git, "HEAD~1"),
-        environment="default",
-        environ={},
-        parsed=ParsedFiles(),
-        trusted=Readable(),
-    )
-    assert {address.key for address in desired.resources} == {"a"}
+    source, parsed = source_of(git, "HEAD~1"), ParsedFiles()
+    found = load_at(source, environment="default", environ={}, parsed=parsed, trusted=Readable())
+    assert {address.key for address in found.resources} == {"a"}
 
 
 def test_experience_7_a_folder_with_a_workspace_file_is_another_workspace(tmp_path: Path) -> None:
     files = {
-        "reconciler.yaml": WORKSPACE,
+        "reconciler.yaml": VERSION,
         "a.yaml": project("a"),
-        "pipelines/reconciler.yaml": f"{WORKSPACE}vars: {{x: 1}}\n",
-        "pipelines/b.yaml": "not: [valid\n",
-        "pipelines/deep/c.yaml": project("a"),
+        ".h.yaml": "x: 1\n",
+        ".h/a.yaml": "x: 1\n",
+        "p/reconciler.yaml": f"{VERSION}vars: {{x: 1}}\n",
+        "p/b.yaml": "not: [valid\n",
+        "p/q/c.yaml": project("a"),
     }
     assert reported(tmp_path, files) == []
     assert keys(tmp_path) == {"a"}
-
-
-def test_experience_7_the_same_holds_at_a_commit(tmp_path: Path) -> None:
     git = Git.init(tmp_path)
-    write(git.folder, {"reconciler.yaml": WORKSPACE, "a.yaml": project("a"), ".h.yaml": "x: 1\n"})
-    write(git.folder, {"p/reconciler.yaml": WORKSPACE, "p/q/b.yaml": "not: [valid\n"})
     git.commit("two workspaces")
     names = ["a.yaml", "p/reconciler.yaml", "reconciler.yaml"]
     assert source_of(git).names() == FolderSource(git.folder).names() == names
@@ -168,30 +140,29 @@ def test_experience_7_the_same_holds_at_a_commit(tmp_path: Path) -> None:
 
 def test_experience_7_files_of_other_tools_are_skipped_with_one_note(tmp_path: Path) -> None:
     files = {
-        "reconciler.yaml": WORKSPACE,
+        "reconciler.yaml": VERSION,
         "a.yaml": project("a"),
-        "docker-compose.yml": COMPOSE,
-        "k8s/all.yaml": MANIFESTS,
-        "chart/templates/web.yaml": TEMPLATE,
-        "playbook.yaml": PLAYBOOK,
+        "docker-compose.yml": "services:\n  web: {image: nginx}\nvolumes: {}\n",
+        "k8s/all.yaml": "apiVersion: v1\nkind: Service\n---\napiVersion: v1\nkind: Pod\n",
+        "chart/templates/web.yaml": "{{- if .Values.web }}\nname: {{ .Values.name }}\n{{- end }}\n",
+        "playbook.yaml": "- hosts: all\n  tasks: []\n",
         "hooks.yaml": HOOKS,
         "values.yaml": "{web: {a: 1}}\n",
         ".github/workflows/ci.yml": "on: push\n",
         ".pre-commit-config.yaml": HOOKS,
     }
-    (note,) = only(reported(tmp_path, files, strict=True), "skipped-files")
-    assert note.level is Level.NOTE
+    (note,) = reported(tmp_path, files, strict=True)
+    assert (note.code, note.level) == ("skipped-files", Level.NOTE)
     assert note.message.startswith("6 files are not resource files: chart/templates/web.yaml, ")
     assert note.message.endswith(", playbook.yaml and 1 more")
     loaded = load(tmp_path, environment=None, environ={}, options=LoadOptions(strict=True))
     assert len(loaded.skipped) == 6
-    assert {address.key for address in loaded.desired.resources} == {"a"}
+    assert keys(tmp_path, LoadOptions(strict=True)) == {"a"}
 
 
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("batch_export:\n  a: {name: A}\n", "unknown-field"),
         ("batchexports:\n  a: {name: A}\n", "unknown-field"),
         ("Batch-Exports:\n  a: {name: A}\n", "unknown-field"),
         ("exports:\n  a: {name: A}\n", "unknown-field"),
@@ -211,76 +182,64 @@ def test_experience_7_files_of_other_tools_are_skipped_with_one_note(tmp_path: P
 def test_experience_7_a_mistake_in_a_resource_file_is_not_skipped(
     tmp_path: Path, text: str, code: str
 ) -> None:
-    found = reported(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
-    assert code in {diagnostic.code for diagnostic in found}
+    found = told(tmp_path, text)
+    assert code in codes(found)
     assert all(diagnostic.level is not Level.NOTE for diagnostic in found)
 
 
 def test_comments_and_empty_files_are_no_files_of_other_tools(tmp_path: Path) -> None:
-    files = {"reconciler.yaml": WORKSPACE, "a.yaml": "# later: projects\n", "b.yaml": "---\n"}
+    files = {"reconciler.yaml": VERSION, "a.yaml": "# later: projects\n", "b.yaml": "---\n"}
     found = reported(tmp_path, files)
     assert [(item.code, item.level) for item in found] == [("empty-file", Level.WARNING)]
 
 
 def test_the_only_workspace_file_has_another_name(tmp_path: Path) -> None:
-    (diagnostic,) = only(reported(tmp_path, {"reconciler.yml": WORKSPACE}), "no-workspace")
-    assert diagnostic.hint == "rename reconciler.yml to reconciler.yaml"
-
-
-def test_hidden_files_are_not_read(tmp_path: Path) -> None:
-    files = {"reconciler.yaml": WORKSPACE, ".hidden.yaml": "x: 1\n", ".h/a.yaml": "x: 1\n"}
-    assert reported(tmp_path, files) == []
+    (found,) = reported(tmp_path, {"reconciler.yml": VERSION})
+    assert (found.code, found.hint) == ("no-workspace", "rename reconciler.yml to reconciler.yaml")
 
 
 def test_an_import_may_create_the_first_file_of_a_pattern(tmp_path: Path) -> None:
-    write(tmp_path, {"reconciler.yaml": f"{WORKSPACE}resources: ['exports/*.yaml']\n"})
+    write(tmp_path, {"reconciler.yaml": resources("exports/*.yaml")})
     with pytest.raises(InvalidConfiguration):
         load(tmp_path, environment=None, environ={})
-    lenient = frozenset({"no-files"})
-    loaded = load(tmp_path, environment=None, environ={}, options=LoadOptions(lenient=lenient))
+    options = LoadOptions(lenient=frozenset({"no-files"}))
+    loaded = load(tmp_path, environment=None, environ={}, options=options)
     assert [item.level for item in loaded.diagnostics] == [Level.WARNING]
 
 
-class TestTheNearestWorkspace:
-    """Commands without -C, run in a folder below a workspace."""
+@pytest.fixture
+def below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a workspace that commands without -C are run below of."""
+    write(tmp_path, {"reconciler.yaml": VERSION, "exports/a.yaml": project("a")})
+    monkeypatch.chdir(tmp_path / "exports")
+    return tmp_path
 
-    @pytest.fixture
-    def below(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        write(tmp_path, {"reconciler.yaml": WORKSPACE, "exports/a.yaml": project("a")})
-        monkeypatch.chdir(tmp_path / "exports")
-        return tmp_path
 
-    @pytest.mark.usefixtures("below")
-    def test_experience_32_it_is_used_and_printed_once(self) -> None:
-        ran = reconciler("validate")
-        assert (ran.code, ran.out) == (0, "The configuration is valid.\n")
-        assert ran.err == "using ../reconciler.yaml\n"
-        assert reconciler("validate", "--quiet").err == ""
+@pytest.mark.usefixtures("below")
+def test_experience_32_the_nearest_workspace_is_used_and_printed_once() -> None:
+    ran = reconciler("validate")
+    assert (ran.code, ran.out) == (0, "The configuration is valid.\n")
+    assert ran.err == "using ../reconciler.yaml\n"
+    assert reconciler("validate", "--quiet").err == ""
+    in_job = reconciler("validate", environ={"CI": "true"})
+    assert in_job.code == 1
+    assert "no reconciler.yaml in this folder" in in_job.out
+    assert "use -C ..: it has one" in in_job.out
+    write(Path(), {"b.yaml": project("a")})
+    ran = reconciler("validate")
+    assert ran.code == 1
+    assert ran.out.startswith("exports/b.yaml:2:3: error: ")
 
-    @pytest.mark.usefixtures("below")
-    def test_experience_32_names_of_files_stay_relative_to_the_workspace(self) -> None:
-        write(Path(), {"b.yaml": project("a")})
-        ran = reconciler("validate")
-        assert ran.code == 1
-        assert ran.out.startswith("exports/b.yaml:2:3: error: ")
 
-    @pytest.mark.usefixtures("below")
-    def test_experience_32_a_ci_job_is_told_where_it_is(self) -> None:
-        ran = reconciler("validate", environ={"CI": "true"})
-        assert ran.code == 1
-        assert "no reconciler.yaml in this folder" in ran.out
-        assert "use -C ..: it has one" in ran.out
+def test_the_search_ends_at_the_root_of_a_repository(below: Path) -> None:
+    (below / "exports/.git").mkdir()
+    ran = reconciler("validate")
+    assert ran.code == 1
+    assert "reconciler init" in ran.out
 
-    def test_the_search_ends_at_the_root_of_a_repository(self, below: Path) -> None:
-        (below / "exports/.git").mkdir()
-        ran = reconciler("validate")
-        assert ran.code == 1
-        assert "reconciler init" in ran.out
 
-    @pytest.mark.skipif(not hasattr(os, "getuid"), reason="the system has no owners of files")
-    def test_a_workspace_of_another_user_does_not_count(
-        self, below: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        assert below.exists()
-        monkeypatch.setattr(os, "getuid", lambda: 12_345)
-        assert reconciler("validate").code == 1
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="the system has no owners of files")
+@pytest.mark.usefixtures("below")
+def test_a_workspace_of_another_user_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 12_345)
+    assert reconciler("validate").code == 1
