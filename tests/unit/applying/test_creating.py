@@ -81,14 +81,6 @@ def test_f3_a_create_that_took_no_effect_is_reported_and_not_sent_again(world: W
     assert (world.posts(), world.clock.pauses) == (1, list(SEARCH_PAUSES))
 
 
-def test_f3_a_create_that_takes_effect_after_the_search_is_in_the_next_plan(world: World) -> None:
-    world.fail(POST, fault="late", seconds=40)
-    assert world.run(project()).failed
-    world.running.advance(seconds=40)
-    assert world.plan(project()).empty
-    assert world.names() == ["Web"]
-
-
 def test_f3_all_unknown_outcomes_of_a_scope_share_a_search(web: World) -> None:
     web.fail(POST, fault="hidden", seconds=4, status=503)
     report = web.run(project(), *(lake(f"e{number}") for number in range(5)))
@@ -327,28 +319,3 @@ def test_apply_a1_an_answer_that_shows_another_object_is_not_believed(
     assert world.names().count("New") == 1 + (wrong == "elsewhere" and kind == "batch_export")
     written = [it for it in world.running.requests() if it["method"] in ("PATCH", "DELETE")]
     assert not [it for it in written if f"/{body['id']}/" in it["path"]]
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("kind", ["project", "batch_export"])
-def test_apply_a1_exchanged_answers_of_two_creates_are_told_apart(
-    service_of: StartService, kind: str, dialect: str
-) -> None:
-    world = World(service_of(SEED, "--dialect", dialect))
-    world.create(project())
-    both = [project("one"), project("two")]
-    if kind == "batch_export":
-        both = [lake("one"), lake("two", interval="day")]
-    change = world.plan(project(), *both)
-    bodies = [
-        {"id": number + 90 if kind == "project" else f"{number:032x}", "name": name}
-        for number, name in ((1, "Two"), (2, "One"))
-    ]
-    rules = zip(("One", "Two"), bodies, strict=True)
-    world.fail_each(
-        *(({**POST, "body": {"name": n}}, {"fault": "body", "merge": body}) for n, body in rules)
-    )
-    report = world.apply(change)
-    assert {done.adopted for done in report.done} == {True}
-    assert report.complete
-    assert world.plan(project(), *both).empty

@@ -66,21 +66,6 @@ def old_path(change: Plan) -> str:
     return f"/api/projects/{replacement.old_parent_id}/batch_exports/{replacement.live_id}/"
 
 
-@pytest.mark.parametrize("method", ["POST", "DELETE"])
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_f4_a_replacement_that_fails_anywhere_is_finished_by_the_next_run(
-    world: World, moved: list[tuple[int, str]], method: str, when: str
-) -> None:
-    change = plan(world)
-    world.fail({"method": method}, fault="error", status=500, when=when)
-    first = world.apply(change, retry_for=2)
-    world.running.admin("DELETE", "faults")
-    assert world.apply(plan(world)).complete
-    assert exports(world) == moved
-    assert not plan(world).effective
-    assert len(first.failed) == (when == "before")
-
-
 def test_f4_a_replacement_that_was_cut_short_says_what_was_done(
     world: World, moved: list[tuple[int, str]]
 ) -> None:

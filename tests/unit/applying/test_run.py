@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -32,6 +31,7 @@ from reconciler.model.settings import Window
 from reconciler.model.values import Address
 from reconciler.service.pace import Stop
 from tests.support.transport import mocked
+from tests.support.virtual_loop import LoopClock, run_virtually
 from tests.support.worlds import desired_of, export, live_of, planned, project, with_secrets
 from tests.unit.applying.conftest import SECRETS, World, lake
 
@@ -135,100 +135,67 @@ def test_an_error_of_this_program_is_reported_and_stops_new_work(
 
 
 class Service:
-    """Responds to creates one at a time, when the test says so; the embedded service can't."""
+    """Answers creates after a second of virtual time, and the first one after ten."""
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[str, asyncio.Event]] = []
         self.objects: list[dict[str, Any]] = []
-        self.most = 0
+        self.asked: list[str] = []
+        self.at_once = self.most = 0
 
     async def __call__(self, request: httpx.Request) -> httpx.Response:
         if request.method == "GET":
             page = {"count": len(self.objects), "next": None, "results": self.objects}
             return httpx.Response(200, json=page)
         body = json.loads(request.content)
-        answered = asyncio.Event()
-        self.waiting.append((body["name"], answered))
-        self.most = max(self.most, len(self.waiting))
-        await answered.wait()
+        self.asked.append(body["name"])
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        await asyncio.sleep(10 if len(self.asked) == 1 else 1)
+        self.at_once -= 1
         self.objects.append({**body, "id": len(self.objects) + 1})
         return httpx.Response(201, json=self.objects[-1])
 
-    async def settle(self) -> None:
-        """Let the client send what it can."""
-        for _ in range(200):
-            await asyncio.sleep(0)
 
-    async def answer(self) -> None:
-        """Answer the oldest request when the client can send no more."""
-        await self.settle()
-        _, answered = self.waiting.pop(0)
-        answered.set()
+def with_service(names: int, *stops: float) -> tuple[Service, Report, list[Event], float]:
+    """Create projects, with stops at some times. Return what was reported, and the time."""
 
+    async def run() -> tuple[Service, Report, list[Event], float]:
+        service, stop, clock, events = Service(), Stop(), LoopClock(), list[Event]()
+        plan = creates(*(f"p{number:02}" for number in range(names)))
+        for at in stops:
+            asyncio.get_running_loop().call_at(at, stop.request)
+        async with mocked(service, clock=clock, stop=stop, listen=events.append) as transport:
+            report = await execute(plan, transport, listen=events.append, live=live_of())
+            return service, report, events, round(clock(), 3)
 
-def with_service(
-    plan: Plan, act: Callable[[Service, Stop], Any], events: list[Event] | None = None
-) -> tuple[Service, Report]:
-    """Apply a plan to a service that a test controls."""
-
-    async def run() -> tuple[Service, Report]:
-        service, stop = Service(), Stop()
-        listen = (events if events is not None else []).append
-        async with mocked(service, stop=stop, listen=listen) as transport:
-            running = asyncio.create_task(execute(plan, transport, listen=listen, live=live_of()))
-            await act(service, stop)
-            return service, await running
-
-    return asyncio.run(run())
+    return run_virtually(run())
 
 
 def test_so_many_changes_run_at_once_and_the_next_starts_when_one_ends() -> None:
-    names = [f"p{number:02}" for number in range(PARALLELISM * 2 + 1)]
-
-    async def act(service: Service, _stop: Stop) -> None:
-        for _ in names:
-            await service.answer()
-
-    service, report = with_service(creates(*names), act)
-    assert service.most == PARALLELISM
-    assert len(report.done) == len(names)
-    assert [item["name"] for item in service.objects] == [name.title() for name in names]
+    count = PARALLELISM * 2 + 1
+    service, report, _, ended = with_service(count)
+    assert (service.most, len(report.done), ended) == (PARALLELISM, count, 10.0)
+    assert service.asked == [f"P{number:02}" for number in range(count)]
 
 
 def test_a_stop_lets_requests_in_flight_finish_and_starts_nothing() -> None:
-    names = [f"p{number:02}" for number in range(PARALLELISM + 3)]
-    events: list[Event] = []
-
-    async def act(service: Service, stop: Stop) -> None:
-        await service.answer()
-        stop.request()
-        while service.waiting:
-            await service.answer()
-
-    _, report = with_service(creates(*names), act, events)
+    """It is reported at once, not when the next change ends."""
+    _, report, events, ended = with_service(PARALLELISM * 8, 5.5)
     assert report.interrupted
-    assert (len(report.done), len(report.failed)) == (PARALLELISM, 0)
+    # 7 each second from the others, and those in flight.
+    assert (len(report.done), len(report.failed), ended) == (7 * 6 + 1, 0, 10.0)
     assert {skipped.because for skipped in report.skipped} == {"the run was interrupted"}
-    assert len(report.skipped) == 3
+    assert len(report.skipped) == PARALLELISM * 8 - 7 * 6 - 1
     assert events.count(Interrupting()) == 1
-    # It is reported at once, not when the next change ends.
     before = events[: events.index(Interrupting())]
-    assert sum(isinstance(event, Done) for event in before) == 1
+    assert sum(isinstance(event, Done) for event in before) == 7 * 5
 
 
 def test_f5_a_second_stop_ends_requests_in_flight_and_reports_what_is_unknown() -> None:
-    events: list[Event] = []
-
-    async def act(service: Service, stop: Stop) -> None:
-        await service.settle()
-        stop.request()
-        await asyncio.sleep(0)
-        stop.request()
-
-    service, report = with_service(creates("web", "app"), act, events)
+    service, report, events, ended = with_service(2, 0.5, 0.6)
     assert [failed.unknown for failed in report.failed] == [True, True]
     assert all("it was not searched for" in failed.error for failed in report.failed)
-    assert service.objects == []
+    assert (service.objects, ended) == ([], 0.6)
     assert Interrupting(forced=True) in events
 
 
