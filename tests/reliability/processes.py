@@ -3,88 +3,51 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import itertools
 import os
 import signal
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT
 from tests.reliability.scenarios import ENVIRON
 from tests.reliability.service import KEY, ORGANIZATION, Line
+from tests.support import served
+from tests.support.emulator import PROCESSES
 from tests.support.limits import TIMEOUT
 
-
-@dataclass(slots=True)
-class Template:
-    """The process that forks, and the folder for what commands print."""
-
-    process: asyncio.subprocess.Process
-    folder: Path
-    started: int = 0
-    one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def ask(self, **request: Any) -> dict[str, int]:
-        """Send a request and return its answer."""
-        stdin, stdout = self.process.stdin, self.process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        async with self.one_at_a_time:
-            stdin.write(json.dumps(request).encode() + b"\n")
-            answer: dict[str, int] = json.loads(await stdout.readline())
-            return answer
-
-    async def start(self, line: Line, *words: str | Path, terminal: str | None = None) -> Command:
-        """Start a command that waits for `go`."""
-        self.started += 1
-        out = self.folder / f"out-{self.started}.txt"
-        environ = {
-            "PATH": os.environ["PATH"],
-            "TMPDIR": str(self.folder),
-            "HOME": str(self.folder),
-            "RECONCILER_BASE_URL": line.base_url,
-            "RECONCILER_ORGANIZATION": ORGANIZATION,
-            "RECONCILER_API_KEY": KEY,
-            **ENVIRON,
-        }
-        command = {
-            "words": [str(word) for word in words],
-            "environ": environ,
-            "out": str(out),
-            "terminal": terminal,
-        }
-        return Command(self, (await self.ask(start=command))["pid"], out)
+_NUMBERS = itertools.count()
 
 
-@dataclass(slots=True)
 class Command:
-    """A running command."""
+    """A command that runs once it is started. `folder` is for what it prints and its locks."""
 
-    template: Template
-    pid: int
-    out: Path
-
-    async def go(self) -> None:
-        await self.template.ask(go=self.pid)
+    def __init__(
+        self,
+        folder: Path,
+        *words: str | Path,
+        environ: Mapping[str, str],
+        terminal: str | None = None,
+        killed_at: tuple[Path, int] | None = None,
+    ) -> None:
+        self.out = folder / f"out-{next(_NUMBERS)}.txt"
+        own = {"PATH": os.environ["PATH"], "TMPDIR": str(folder), "HOME": str(folder), **environ}
+        arguments = ([*map(str, words)], own, self.out, terminal, killed_at)
+        self._process = PROCESSES.Process(target=served.run, args=arguments, daemon=True)
+        self.start = self._process.start
 
     def signal(self, number: signal.Signals) -> None:
-        os.kill(self.pid, number)
+        os.kill(self._process.pid or 0, number)
 
     async def ended(self) -> int:
         """Return the exit code, the negative number of a signal. Fail beyond the limit."""
         deadline = asyncio.get_running_loop().time() + TIMEOUT
-        while "code" not in (answer := await self.template.ask(poll=self.pid)):
+        while (code := self._process.exitcode) is None:
             if asyncio.get_running_loop().time() > deadline:
-                os.kill(self.pid, signal.SIGKILL)
+                self._process.kill()
                 pytest.fail(f"no end within {TIMEOUT} seconds:\n{self.printed()}")
             await asyncio.sleep(0.01)
-        code = answer["code"]
         assert "Traceback" not in self.printed(), self.printed()
         assert "this is a bug" not in self.printed(), self.printed()
         return code
@@ -94,24 +57,15 @@ class Command:
 
     async def run(self) -> int:
         """Let it begin, and return the exit code."""
-        await self.go()
+        self.start()
         return await self.ended()
 
 
-@asynccontextmanager
-async def template(folder: Path) -> AsyncIterator[Template]:
-    """Yield a new template process."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.reliability.template",
-        cwd=ROOT,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    try:
-        yield Template(process, folder)
-    finally:
-        if process.stdin is not None:
-            process.stdin.close()
-        await process.wait()
+def environ_of(line: Line) -> dict[str, str]:
+    """Return the variables of a command that uses a line to the service."""
+    return {
+        "RECONCILER_BASE_URL": line.base_url,
+        "RECONCILER_ORGANIZATION": ORGANIZATION,
+        "RECONCILER_API_KEY": KEY,
+        **ENVIRON,
+    }

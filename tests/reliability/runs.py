@@ -18,9 +18,8 @@ from reconciler.model.event import Event, Failed, Report
 from reconciler.model.plan import Plan
 from reconciler.model.settings import PlanOptions
 from reconciler.service.pace import ClientSettings, Stop
-from tests.reliability.accounting import normal
 from tests.reliability.scenarios import ENVIRON, Scenario
-from tests.reliability.service import KEY, ORGANIZATION, START, Line, Service, running_service
+from tests.reliability.service import KEY, ORGANIZATION, START, Line, Service
 
 
 @dataclass(slots=True)
@@ -135,15 +134,6 @@ class Applier:
 
 def _end(end: Failed) -> str:
     return f"{end.change.action} {end.change.address}: {end.error}"
-
-
-async def end_state(scenario: Scenario, folder: Path) -> dict[str, Any]:
-    """Return what a run without faults leaves, in a service of its own."""
-    async with running_service(scenario.seed, scenario.dialect) as service:
-        user = await applier(service, folder, base=scenario)
-        ran = await user.apply()
-        assert ran.code == 0, ran
-        return normal(await service.state())
 
 
 async def applier(service: Service, folder: Path, **settings: Any) -> Applier:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,20 +13,13 @@ from reconciler.git.inventory import ref_of
 from reconciler.git.repository import Repository
 from tests.reliability.service import KEY, ORGANIZATION
 from tests.support.cli import write
+from tests.support.git import Git
 from tests.support.inventories import write_inventory
 
 ENVIRON = {"RECONCILER_SECRET_TOKEN": "tok-1"}
 """The secret that configurations refer to."""
 _POLICY = {"prune": True, "allow_project_deletion": True, "max_deletes": 10_000}
 _WORKSPACE = {"version": 1, "policy": _POLICY}
-_GIT = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_SYSTEM": os.devnull,
-    "GIT_AUTHOR_NAME": "T",
-    "GIT_AUTHOR_EMAIL": "t@example.com",
-    "GIT_COMMITTER_NAME": "T",
-    "GIT_COMMITTER_EMAIL": "t@example.com",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +47,12 @@ class Scenario:
 
     def written(self, folder: Path) -> Path:
         """Write the files, commit both versions if there is a base, and return the folder."""
-        if self.base is not None:
-            _git(write(folder, _files(self.base)), "init", "-q", "-b", "main")
-            _commit(folder, "Base")
-        write(folder, _files(self.head))
-        if self.base is not None:
-            _commit(folder, "Head")
+        for body in (self.base, self.head):
+            if body is not None:
+                write(folder, {"reconciler.yaml": json.dumps(_WORKSPACE)})
+                write(folder, {"all.yaml": json.dumps(body)})
+            if self.base is not None:
+                Git.init(folder).commit()
         return folder
 
     def record(self, folder: Path, base_url: str, state: Mapping[str, Any]) -> None:
@@ -83,20 +74,6 @@ class Scenario:
                     lines[f"batch_export.{key}"] = {**at, "commit": commit}
         ref = ref_of(repository, "default", base_url, ORGANIZATION)
         write_inventory(folder, ref, commit, lines)
-
-
-def _files(resources: Mapping[str, Any]) -> dict[str, str]:
-    return {"reconciler.yaml": json.dumps(_WORKSPACE), "all.yaml": json.dumps(resources)}
-
-
-def _commit(folder: Path, message: str) -> None:
-    _git(folder, "add", "reconciler.yaml", "all.yaml")
-    _git(folder, "commit", "-q", "--allow-empty", "-m", message)
-
-
-def _git(folder: Path, *words: str) -> None:
-    environ = {"PATH": os.environ["PATH"], **_GIT}
-    subprocess.run(["git", *words], cwd=folder, check=True, env=environ)
 
 
 @dataclass(slots=True)
@@ -259,15 +236,15 @@ def drawn(dice: random.Random, dialect: str) -> Scenario:
     return plan.done(git=git)
 
 
-def many_exports(dialect: str, exports: int = 105) -> Scenario:
-    """Return a plan for a project with more exports than fit on a page of a list.
+def small(dialect: str) -> Scenario:
+    """Return a plan for a project with six exports.
 
     4 creates, 2 of them in a new project, 2 updates (a project and an export) and a delete.
     """
     plan = _Building(dialect)
     plan.project("web", {"timezone": "UTC"}, {"timezone": "Europe/Berlin"})
     plan.project("new", None, {"timezone": "UTC"})
-    for number in range(exports):
+    for number in range(6):
         before = noop("old" if number == 3 else "same")
         after = {**noop("same"), "state": "absent"} if number == 5 else noop("same")
         plan.export(f"e{number}", before, after, project="web")

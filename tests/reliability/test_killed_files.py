@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
+import asyncio
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.reliability.processes import Command
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
-from tests.support.limits import LONG, TIMEOUT
+from tests.support.limits import LONG
 
 EXPORT = """\
   {key}:
@@ -54,18 +53,6 @@ def texts(folder: Path) -> dict[str, str]:
     }
 
 
-def killed(folder: Path, words: Sequence[str], point: int, environ: dict[str, str]) -> int:
-    """Run a command that is killed at a file operation; return its exit code."""
-    process = [sys.executable, "-m", "tests.reliability.killed", str(folder), str(point)]
-    return subprocess.run(
-        [*process, *words, "-C", str(folder)],
-        env={**os.environ, **environ},
-        capture_output=True,
-        timeout=TIMEOUT,
-        check=False,
-    ).returncode
-
-
 @pytest.mark.parametrize(("command", "point"), POINTS)
 def test_apply_a4_each_file_is_old_or_new(
     command: str, point: int, emulator: RunningEmulator, tmp_path: Path
@@ -85,7 +72,10 @@ def test_apply_a4_each_file_is_old_or_new(
     )
     old, new = texts(folder), texts(complete)
     assert old != new
-    code = killed(folder, words, point, environ)
+    command_line = Command(
+        tmp_path, *words, "-C", folder, environ=environ, killed_at=(folder, point)
+    )
+    code = asyncio.run(command_line.run())
     if code in (0, 2):
         pytest.skip("the command has fewer file operations")
     assert code == 137

@@ -20,7 +20,7 @@ from tests.reliability.accounting import (
     unasked_deletes,
     unlogged_writes,
 )
-from tests.reliability.processes import Template, template
+from tests.reliability.processes import Command, environ_of
 from tests.reliability.scenarios import Scenario, standard
 from tests.reliability.service import Line, Service, running_service
 from tests.support.emulator import DIALECTS
@@ -47,17 +47,23 @@ class Bench:
 
     scenario: Scenario
     folder: Path
-    forks: Template
     service: Service
     end: object = None
     requests: int = 0
 
-    async def apply(self, line: Line, log: Path, **signalled: object) -> tuple[int, str]:
+    async def apply(self, line: Line, log: Path, number: Signals | None = None) -> tuple[int, str]:
         """Apply as a process; return its exit code and what it printed."""
         self.scenario.record(self.folder, line.base_url, await self.service.state())
-        words = ["apply", "-C", self.folder, "--trust-workspace", "--auto-approve"]
-        command = await self.forks.start(line, *words, "--allow-replace", "--log-file", log)
-        if number := signalled.get("number"):
+        words: list[str | Path] = [
+            "apply",
+            "-C",
+            self.folder,
+            "--trust-workspace",
+            "--auto-approve",
+        ]
+        words += ["--allow-replace", "--log-file", log]
+        command = Command(self.folder.parent, *words, environ=environ_of(line))
+        if number is not None:
             line.signal = partial(command.signal, number)
         code = await command.run()
         return code, command.printed()
@@ -78,7 +84,7 @@ class Bench:
         killed = point.number is Signals.SIGKILL
         before = await self.service.state()
         line = await self.service.line(signal_at=(point.request, point.moment), cut=killed)
-        code, printed = await self.apply(line, log, number=point.number)
+        code, printed = await self.apply(line, log, point.number)
         expected = (0,) if line.arrived < point.request else (-9,) if killed else (130, 0)
         unlogged = unlogged_writes(log, line.calls, answers=not killed)
         again, printed_again = await self.apply(await self.service.line(), log)
@@ -100,7 +106,6 @@ async def cut_runs(points: Iterable[Point], folder: Path) -> list[str]:
     problems: list[str] = []
     benches: dict[str, Bench] = {}
     async with AsyncExitStack() as stack:
-        forks = await stack.enter_async_context(template(folder))
         for point in points:
             bench = benches.get(point.dialect)
             if bench is None:
@@ -108,7 +113,7 @@ async def cut_runs(points: Iterable[Point], folder: Path) -> list[str]:
                 running = running_service(scenario.seed, point.dialect)
                 service = await stack.enter_async_context(running)
                 files = scenario.written(folder / point.dialect)
-                bench = benches[point.dialect] = Bench(scenario, files, forks, service)
+                bench = benches[point.dialect] = Bench(scenario, files, service)
                 await bench.undisturbed()
             if point.request <= bench.requests + 2:
                 problems += await bench.cut(point)

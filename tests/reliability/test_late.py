@@ -14,14 +14,13 @@ from tests.reliability.accounting import (
     unlogged_writes,
 )
 from tests.reliability.runs import applier
-from tests.reliability.scenarios import Scenario, many_exports, standard
+from tests.reliability.scenarios import Scenario, small, standard
 from tests.reliability.service import running_service
 from tests.support.emulator import DIALECTS
 from tests.support.limits import LONG
 from tests.support.virtual_loop import run_virtually
 
-DELAYS = (0.3, 1.5, 31)
-PATHS = {"project": "*/projects/", "export": "*/batch_exports/"}
+PATHS = ("*/projects/", "*/batch_exports/")
 
 
 async def apply_twice(
@@ -47,49 +46,40 @@ async def apply_twice(
         return first.code, again.code
 
 
-@pytest.mark.parametrize("dialect", DIALECTS if LONG else ["2025"])
-@pytest.mark.parametrize("answer_with", ["error", "drop", "hang"])
-@pytest.mark.parametrize("delay", DELAYS)
-@pytest.mark.parametrize("kind", PATHS)
-def test_f3_a_create_that_takes_effect_after_its_failure_is_made_once(
-    kind: str, delay: float, answer_with: str, dialect: str, tmp_path: Path
-) -> None:
-    match = {"method": "POST", "path": PATHS[kind], "times": 1}
-    rule = {"match": match, "fault": "late", "seconds": delay, "answer_with": answer_with}
-    first, again = run_virtually(apply_twice(many_exports(dialect, 6), tmp_path, rule))
-    assert first in (0, 3)
-    assert again == 0
-
-
-HIDDEN = {"match": {"method": "POST", "path": PATHS["export"], "times": 3}, "fault": "hidden"}
-LOST = {"match": {"method": "POST", "times": 2}, "fault": "drop", "when": "after"}
+def late(path: str, delay: float, answer_with: str) -> list[Mapping[str, Any]]:
+    """Return a rule for a create that takes effect after its failure."""
+    match = {"method": "POST", "path": path, "times": 1}
+    return [{"match": match, "fault": "late", "seconds": delay, "answer_with": answer_with}]
 
 
 def lists(**match: str) -> list[Mapping[str, Any]]:
     """Return rules for lists that are two seconds behind."""
-    paths = PATHS.values()
-    return [{"match": {**match, "path": path}, "fault": "lag", "seconds": 2} for path in paths]
+    return [{"match": {**match, "path": path}, "fault": "lag", "seconds": 2} for path in PATHS]
+
+
+HIDDEN = {"match": {"method": "POST", "path": PATHS[1], "times": 3}, "fault": "hidden"}
+LOST = {"match": {"method": "POST", "times": 2}, "fault": "drop", "when": "after"}
+CASES = {
+    **{
+        f"late {path[2:-1]}, {delay} s, {answer}": (late(path, delay, answer), small, (0, 3))
+        for path in PATHS
+        for delay in (0.3, 1.5, 31)
+        for answer in ("error", "drop", "hang")
+    },
+    "hidden": ([{**HIDDEN, "seconds": 8, "status": None}], small, (0, 3)),
+    "hidden with 503": ([{**HIDDEN, "seconds": 8, "status": 503}], small, (0, 3)),
+    # Lists that are two seconds behind change nothing.
+    "lists behind": (lists(), standard, (0,)),
+    "lost answers and lists behind": ([LOST, *lists(method="GET")], standard, (0, 3)),
+}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS if LONG else ["2026"])
-@pytest.mark.parametrize(
-    ("rules", "exports", "codes"),
-    [
-        *(([{**HIDDEN, "seconds": 8, "status": status}], 6, (0, 3)) for status in (None, 503)),
-        # Lists that are two seconds behind change nothing.
-        (lists(), None, (0,)),
-        ([LOST, *lists(method="GET")], None, (0, 3)),
-    ],
-    ids=["hidden", "hidden with 503", "lists behind", "lost answers and lists behind"],
-)
-def test_f3_f6_what_is_visible_later_is_made_once(
-    rules: list[Mapping[str, Any]],
-    exports: int | None,
-    codes: tuple[int, ...],
-    dialect: str,
-    tmp_path: Path,
+@pytest.mark.parametrize("case", CASES)
+def test_f3_f6_what_takes_effect_or_is_visible_later_is_made_once(
+    case: str, dialect: str, tmp_path: Path
 ) -> None:
-    scenario = many_exports(dialect, exports) if exports else standard(dialect)
-    first, again = run_virtually(apply_twice(scenario, tmp_path, *rules))
+    rules, scenario, codes = CASES[case]
+    first, again = run_virtually(apply_twice(scenario(dialect), tmp_path, *rules))
     assert first in codes
     assert again == 0

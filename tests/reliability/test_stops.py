@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.settings import Window
-from tests.reliability.processes import Command, Template, template
+from tests.reliability.processes import Command, environ_of
 from tests.reliability.runs import applier
 from tests.reliability.scenarios import Scenario, one_create
 from tests.reliability.service import Line, Service, running_service
@@ -92,7 +92,7 @@ async def faults_of(
     return [{"match": {"method": "GET", "from": before + 1}, **HANG}]
 
 
-async def started(forks: Template, service: Service, wait: str, folder: Path) -> Command:
+async def started(service: Service, wait: str, folder: Path) -> Command:
     """Return a running apply in a state in which it waits."""
     settings = folder / "reconciler.yaml"
     settings.write_text(json.dumps({**json.loads(settings.read_text()), "client": PATIENT}))
@@ -100,9 +100,9 @@ async def started(forks: Template, service: Service, wait: str, folder: Path) ->
     words += ["--rate", "3/3600"] if wait == "rate" else []
     line = await service.line()
     if wait == "prompt":
-        return (await asking(forks, line, folder))[0]
-    command = await forks.start(line, *words, "--auto-approve")
-    await command.go()
+        return (await asking(line, folder))[0]
+    command = Command(folder, *words, "--auto-approve", environ=environ_of(line))
+    command.start()
 
     async def is_waiting() -> bool:
         if wait == "rate":
@@ -114,11 +114,12 @@ async def started(forks: Template, service: Service, wait: str, folder: Path) ->
     return command
 
 
-async def asking(forks: Template, line: Line, folder: Path) -> tuple[Command, int]:
+async def asking(line: Line, folder: Path) -> tuple[Command, int]:
     """Return an apply that asks for approval, and the other end of its terminal."""
     master, other = pty.openpty()
-    command = await forks.start(line, "apply", "-C", folder, terminal=os.ttyname(other))
-    await command.go()
+    name, environ = os.ttyname(other), environ_of(line)
+    command = Command(folder, "apply", "-C", folder, environ=environ, terminal=name)
+    command.start()
     os.set_blocking(master, False)
     printed = b""
 
@@ -149,26 +150,25 @@ def test_f5_a_signal_ends_every_wait(
 ) -> None:
     """All states at once: they wait. Short runs send one of the signals in each state."""
 
-    async def ended(forks: Template, wait: str) -> tuple[str, int]:
+    async def ended(wait: str) -> tuple[str, int]:
         async with running_service(one_create().seed) as service:
             folder = tmp_path / wait
             await service.fail(*await faults_of(wait, service, one_create(), folder))
-            command = await started(forks, service, wait, folder)
+            command = await started(service, wait, folder)
             command.signal(number)
             return wait, await command.ended()
 
     async def run() -> list[tuple[str, int]]:
-        async with template(tmp_path) as forks:
-            return await asyncio.gather(*(ended(forks, wait) for wait in states))
+        return await asyncio.gather(*(ended(wait) for wait in states))
 
     assert dict(asyncio.run(run())) == dict.fromkeys(states, 130)
 
 
 def test_f5_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
     async def run() -> int:
-        async with running_service(one_create().seed) as service, template(tmp_path) as forks:
+        async with running_service(one_create().seed) as service:
             await service.fail(*await faults_of("hanging create", service, one_create(), tmp_path))
-            command = await started(forks, service, "hanging create", tmp_path)
+            command = await started(service, "hanging create", tmp_path)
             command.signal(Signals.SIGINT)
 
             async def is_stopping() -> bool:
@@ -184,12 +184,13 @@ def test_f5_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
 def test_f6_an_answer_at_the_prompt_after_another_apply_creates_nothing(tmp_path: Path) -> None:
     async def run() -> tuple[int, int]:
         scenario = one_create()
-        async with running_service(scenario.seed) as service, template(tmp_path) as forks:
+        async with running_service(scenario.seed) as service:
             files = scenario.written(tmp_path)
             line = await service.line()
-            waiting, master = await asking(forks, line, files)
+            waiting, master = await asking(line, files)
             another = await service.line()
-            applied = await forks.start(another, "apply", "-C", files, "--auto-approve")
+            words = ("apply", "-C", files, "--auto-approve")
+            applied = Command(tmp_path, *words, environ=environ_of(another))
             assert await applied.run() == 0, applied.printed()
             before = await service.state()
             os.write(master, b"y\n")

@@ -31,7 +31,7 @@ from reconciler.render.options import DEFAULTS
 from reconciler.render.progress import report_as_text
 from tests.reliability.accounting import duplicates, unasked_deletes
 from tests.reliability.runs import Applier, applier
-from tests.reliability.scenarios import Scenario, http, many_exports, noop
+from tests.reliability.scenarios import Scenario, http, noop, small
 from tests.reliability.service import Service, running_service
 from tests.security.memory import peak_megabytes
 from tests.support.cli import write
@@ -126,7 +126,7 @@ class Mutator:
 
 def scenario_of(dialect: str) -> Scenario:
     """Return a plan of creates, updates and a delete, with live objects of several types."""
-    plan = many_exports(dialect, exports=6)
+    plan = small(dialect)
     web = dict(plan.projects[0])
     bucket = {"bucket_name": "b", "region": "r", "prefix": "p/"}
     if dialect != "2026":

@@ -24,16 +24,16 @@ from tests.support.limits import TIMEOUT
 
 DIALECTS = ("interface", "2025", "2026")
 _FORKING = "forkserver" in multiprocessing.get_all_start_methods()
-_PROCESSES = multiprocessing.get_context("forkserver" if _FORKING else "spawn")
-_PROCESSES.set_forkserver_preload([served.__name__])
+PROCESSES = multiprocessing.get_context("forkserver" if _FORKING else "spawn")
+PROCESSES.set_forkserver_preload([served.__name__])
 
 
 class Service:
     """A process that serves. Its methods are those of `subprocess.Popen`."""
 
     def __init__(self, options: list[str]) -> None:
-        self._lines, lines = _PROCESSES.Pipe(duplex=False)
-        self._process = _PROCESSES.Process(target=served.serve, args=(options, lines), daemon=True)
+        self._lines, lines = PROCESSES.Pipe(duplex=False)
+        self._process = PROCESSES.Process(target=served.serve, args=(options, lines), daemon=True)
         self._process.start()
         lines.close()
         self.kill, self.terminate = self._process.kill, self._process.terminate
