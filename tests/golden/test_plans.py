@@ -11,12 +11,14 @@
 <case>/expected/      plan.txt or error.txt
 
 Some cases have a plan.json, at least one for each action, a plan.md, or the files of other
-formats: they are compared where they exist. Add a plan.md only for what Markdown writes in its own
-way. Every plan is encoded and decoded before it is compared.
+formats: they are compared where they exist. A plan.json has values that fit in a line on one. Add a
+plan.md only for what Markdown writes in its own way. Every plan is encoded and decoded before it is
+compared.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from shutil import copytree
@@ -187,4 +189,22 @@ def test_plan_reads_as_expected(case: Path, golden: Callable[[Path, str], None])
         if (expected / name).exists():
             golden(expected / name, render(saved))
     if (expected / "plan.json").exists():
-        golden(expected / "plan.json", encoded.decode())
+        value = json.loads(encoded)
+        assert encoded.decode() == json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+        golden(expected / "plan.json", _dense(value) + "\n")
+
+
+def _dense(value: Any, margin: str = "") -> str:
+    """Return JSON in which every value that fits in a line has one."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(margin) + len(line) <= 100 or not isinstance(value, (dict, list)):
+        return line
+    inner = f"{margin}  "
+    if isinstance(value, dict):
+        begin, end = "{", "}"
+        parts = [f"{json.dumps(name)}: {_dense(item, inner)}" for name, item in value.items()]
+    else:
+        begin, end = "[", "]"
+        parts = [_dense(item, inner) for item in value]
+    body = f",\n{inner}".join(parts)
+    return f"{begin}\n{inner}{body}\n{margin}{end}"

@@ -165,28 +165,14 @@ def _move(number: int, dialect: Dialect) -> Pair:
     return _of_bucket(number, dialect, ""), _of_bucket(number, dialect, "moved/")
 
 
-def _resize(number: int, dialect: Dialect) -> Pair:
-    before = _of_bucket(number, dialect, "", max_file_size_mb=number + 1)
-    return before, _of_bucket(number, dialect, "", max_file_size_mb=number + 2)
-
-
-def _resize_equally(number: int, dialect: Dialect) -> Pair:
-    before = _of_bucket(number, dialect, "", max_file_size_mb=5)
-    return before, _of_bucket(number, dialect, "", max_file_size_mb=6)
-
-
-def _create(number: int, dialect: Dialect) -> Pair:
-    return None, _of_bucket(number, dialect, "")
+def _resize(number: int, dialect: Dialect, size: int) -> Pair:
+    before = _of_bucket(number, dialect, "", max_file_size_mb=size)
+    return before, _of_bucket(number, dialect, "", max_file_size_mb=size + 1)
 
 
 def _unpause(number: int, dialect: Dialect) -> Pair:
     body = _of_bucket(number, dialect, "")
     return {**body, "paused": True}, {**body, "paused": False}
-
-
-def _pause(number: int, dialect: Dialect) -> Pair:
-    before, after = _unpause(number, dialect)
-    return after, before
 
 
 def _rotate(number: int, dialect: Dialect) -> Pair:
@@ -199,20 +185,16 @@ def _set_project(number: int, _: Dialect) -> Pair:
     return {"name": name}, {"name": name, "data_attributes": [f"data-n{number:03}"]}
 
 
-def _create_project(number: int, dialect: Dialect) -> Pair:
-    return None, _set_project(number, dialect)[1]
-
-
 HARMLESS: Mapping[str, tuple[str, Callable[[int, Dialect], Pair]]] = {
     "moves": (EXPORT, _move),
-    "updates": (EXPORT, _resize),
-    "equal updates": (EXPORT, _resize_equally),
-    "creates": (EXPORT, _create),
+    "updates": (EXPORT, lambda number, dialect: _resize(number, dialect, number + 1)),
+    "equal updates": (EXPORT, lambda number, dialect: _resize(number, dialect, 5)),
+    "creates": (EXPORT, lambda number, dialect: (None, _of_bucket(number, dialect, ""))),
     "unpaused": (EXPORT, _unpause),
-    "paused": (EXPORT, _pause),
+    "paused": (EXPORT, lambda number, dialect: _unpause(number, dialect)[::-1]),
     "rotations": (EXPORT, _rotate),
     "projects": (PROJECT, _set_project),
-    "new projects": (PROJECT, _create_project),
+    "new projects": (PROJECT, lambda number, dialect: (None, _set_project(number, dialect)[1])),
 }
 """Harmless changes by name: their key in the files, and one of them by its number."""
 
