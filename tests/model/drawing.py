@@ -887,12 +887,20 @@ def _interrupt(world: World, dice: random.Random) -> None:
     if not moves:
         return
     address, target, old, _, place = dice.choice(moves)
-    key, work = address.partition(".")[2], copy.deepcopy(world.work)
-    for value in work.values():
-        if (body := value.get("batch_exports", {}).get(key)) is not None:
-            body["project"] = target.partition(".")[2]
+    key, work, commits = address.partition(".")[2], copy.deepcopy(world.work), list[Files]()
+    was_protected = dice.random() < 0.4
+    is_protected = dice.random() < (0.3 if was_protected else 0.7)
+    for files in (*(commit.files for commit in world.commits), work):
+        commits.append(copy.deepcopy(files))
+        for value in commits[-1].values():
+            body = value.get("batch_exports", {}).get(key)
+            if body is not None and (is_protected if files is work else was_protected):
+                body["lifecycle"] = {**body.get("lifecycle", {}), "protect": True}
+            if body is not None and files is work:
+                body["project"] = target.partition(".")[2]
+    *commits, work = commits
     changed = replace(world, work=work)
-    if not (valid(work) and valid(checked_out(changed))):
+    if not all(map(valid, (*commits, work, checked_out(changed)))):
         return
     own = declared(checked_out(changed), world.environment)[address]
     new: Body = copy.deepcopy(old)
@@ -908,6 +916,9 @@ def _interrupt(world: World, dice: random.Random) -> None:
     doubled = [new, {**copy.deepcopy(new), "id": _id_of("e98")}]
     place["batch_exports"] += doubled[: 1 if dice.random() < 0.9 else 2]
     world.work, world.later = work, None
+    world.allow_replace &= dice.random() < 0.6
+    for commit, files in zip(world.commits, commits, strict=True):
+        commit.files = files
 
 
 def _lose(world: World, dice: random.Random) -> None:
