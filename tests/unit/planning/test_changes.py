@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from reconciler.commands.plan import calls_of
 from reconciler.files.loading import load
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
@@ -17,6 +18,7 @@ from reconciler.model.settings import Limit, PlanOptions, Policy
 from reconciler.model.values import Address, SecretRef
 from tests.support.cli import write
 from tests.support.worlds import (
+    KINDS,
     PureServer,
     desired_of,
     export,
@@ -136,9 +138,6 @@ def test_nothing_is_ignored_inside_of_another_type() -> None:
     assert change.body["destination"]["config"] == places
 
 
-# Bodies
-
-
 @pytest.mark.parametrize(
     ("dialect", "names"),
     [
@@ -195,9 +194,6 @@ def test_model_f5_two_objects_with_former_names_are_ambiguous(
     assert one(planned(desired_of(pinned), live_of(*live))).live_id == "4"
 
 
-# Replacement
-
-
 # Secrets
 
 
@@ -215,26 +211,7 @@ def test_an_ignored_destination_keeps_its_type_when_secrets_change(*, rotate: bo
     assert [body["destination"]["type"] for body in bodies] == ["NoOp"] * rotate
 
 
-# The git base
-
-
 # Deletion and policy
-
-
-@pytest.mark.parametrize(
-    ("limit", "refused"),
-    [
-        (Limit(0), True),
-        (Limit(1), False),
-        (Limit(30, percent=True), True),
-        (Limit(50, percent=True), False),
-    ],
-)
-def test_limits_are_absolute_or_a_percentage(limit, refused) -> None:
-    desired = desired_of(WEB, export(state=State.ABSENT))
-    live = live_of(live_project(), live_export())
-    plan = planned(desired, live, Policy(max_deletes=limit))
-    assert bool(plan.refusals) is refused
 
 
 @pytest.mark.parametrize(
@@ -283,12 +260,6 @@ def test_an_export_that_moves_to_a_project_which_takes_the_old_name_stays_in_the
     assert list(map(str, refused.addresses)) == ["project.new", "project.old"]
 
 
-# Selection
-
-
-# What is in a project that is deleted
-
-
 @pytest.mark.parametrize(
     ("spec", "live", "sent"),
     [
@@ -332,24 +303,24 @@ def test_an_id_that_no_project_has_creates_nothing(written: str) -> None:
 
 # Replacements, and exports at the same place. Case by case
 
-WEB_REPLACEMENTS, APP = project(), project("app")
-BASE = desired_of(WEB_REPLACEMENTS, APP, export())
+APP = project("app")
+BASE = desired_of(WEB, APP, export())
 ALLOWED = PlanOptions(allow_replace=True)
 
 
-def moved_live(*exports: LiveObject) -> Live:
-    return live_of(live_project(1), live_project(2, "App"), *exports)
+def moved_live(*exports: LiveObject, dialect: Dialect | None = Dialect.INTERFACE) -> Live:
+    return live_of(live_project(1), live_project(2, "App"), *exports, dialect=dialect)
 
 
-def codes(plan: Plan) -> list[str]:
-    return [note.code for note in plan.notes]
+def moved(live: LiveObject, policy: Policy | None = None, **values: Any) -> Plan:
+    """Plan the move of an export to another project, with other values."""
+    desired = desired_of(WEB, APP, export(parent="app", **values))
+    return planned(desired, moved_live(live), policy, options=ALLOWED, base=BASE)
 
 
 @pytest.mark.parametrize(("before", "after"), [(True, False), (False, True)])
 def test_a_replacement_shows_that_it_pauses_or_unpauses(before: bool, after: bool) -> None:
-    live = moved_live(live_export(paused=before))
-    desired = desired_of(WEB_REPLACEMENTS, APP, export(parent="app", paused=after))
-    (change,) = planned(desired, live, options=ALLOWED, base=BASE).effective
+    (change,) = moved(live_export(paused=before), paused=after).effective
     shown = {item.path: (item.before, item.after) for item in change.fields}
     assert (change.action, shown["paused",]) == (Action.REPLACE, (before, after))
     rules = {consequence.rule for consequence in change.consequences}
@@ -362,23 +333,19 @@ COPY = {"s3_bucket": "b", "region_name": "r", "authorization": "role", "bucket_c
 REDSHIFT = {"database": "d", "mode": "COPY", "copy_inputs": COPY}
 
 
+BY_PASSWORD = {**SNOWFLAKE, "password": SecretRef.of("env", "X")}
+NOT_READABLE = "credentials-not-readable"
+
+
 @pytest.mark.parametrize(
-    ("dialect", "destination", "code", "message"),
+    ("destination", "code", "message"),
     [
+        (s3(), NOT_READABLE, "does not return aws_access_key_id, aws_secret_access_key, which"),
         (
-            Dialect.V2025,
-            s3(),
-            "credentials-not-readable",
-            "does not return aws_access_key_id, aws_secret_access_key, which",
+            {"type": "Snowflake", "config": BY_PASSWORD},
+            *(NOT_READABLE, "does not return user, which"),
         ),
         (
-            Dialect.V2025,
-            {"type": "Snowflake", "config": {**SNOWFLAKE, "password": SecretRef.of("env", "X")}},
-            "credentials-not-readable",
-            "does not return user, which",
-        ),
-        (
-            Dialect.V2026,
             {"type": "Redshift", "integration": 8, "config": REDSHIFT},
             "integration-of-another-project",
             "integration 7 belongs to the project that the export moves from",
@@ -386,11 +353,13 @@ REDSHIFT = {"database": "d", "mode": "COPY", "copy_inputs": COPY}
     ],
 )
 def test_a_move_that_would_lose_what_it_cannot_copy_is_refused(
-    dialect: Dialect, destination: dict[str, Any], code: str, message: str
+    destination: dict[str, Any], code: str, message: str
 ) -> None:
-    live = replace(moved_live(live_export(destination=destination)), dialect=dialect)
-    wanted = {**destination, "integration": 9} if dialect is Dialect.V2026 else destination
-    desired = desired_of(WEB_REPLACEMENTS, APP, export(parent="app", destination=wanted))
+    is_new, wanted = "integration" in destination, dict(destination)
+    dialect = Dialect.V2026 if is_new else Dialect.V2025
+    live = moved_live(live_export(destination=destination), dialect=dialect)
+    wanted |= {"integration": 9} if is_new else {}
+    desired = desired_of(WEB, APP, export(parent="app", destination=wanted))
     (refusal,) = planned(desired, live, options=ALLOWED, base=BASE).refusals
     assert refusal.rule == code
     assert message in refusal.message
@@ -404,16 +373,15 @@ def test_a_move_that_would_lose_what_it_cannot_copy_is_refused(
 def test_a_move_that_loses_no_credentials_is_not_refused(
     before: dict[str, Any], after: dict[str, Any]
 ) -> None:
-    live = replace(moved_live(live_export(destination=before)), dialect=Dialect.V2025)
-    desired = desired_of(WEB_REPLACEMENTS, APP, export(parent="app", destination=after))
+    live = moved_live(live_export(destination=before), dialect=Dialect.V2025)
+    desired = desired_of(WEB, APP, export(parent="app", destination=after))
     assert not planned(desired, live, options=ALLOWED, base=BASE).refusals
 
 
 def test_policy_deny_sees_what_else_a_replacement_changes() -> None:
     changed = {"interval": "day", "destination": with_secrets(prefix="q/")}
-    live, policy = moved_live(live_export()), Policy(deny=("interval-changed", "destination-moved"))
-    desired = desired_of(WEB_REPLACEMENTS, APP, export(parent="app", **changed))
-    plan = planned(desired, live, policy, options=ALLOWED, base=BASE)
+    policy = Policy(deny=("interval-changed", "destination-moved"))
+    plan = moved(live_export(), policy, **changed)
     assert [refusal.rule for refusal in plan.refusals] == ["deny", "deny"]
 
 
@@ -426,9 +394,7 @@ def test_a_replacement_keeps_ignored_and_unmanaged_values() -> None:
     ignored = ("destination.config.prefix", "end_at", "interval", "paused")
     values = {"destination": destination, "end_at": "2030-01-01T00:00:00Z", "paused": False}
     desired = desired_of(
-        WEB_REPLACEMENTS,
-        APP,
-        export(parent="app", lifecycle=Lifecycle(ignore_changes=ignored), **values),
+        WEB, APP, export(parent="app", lifecycle=Lifecycle(ignore_changes=ignored), **values)
     )
     plan = planned(desired, live, options=ALLOWED, base=BASE)
     (change,) = plan.effective
@@ -444,33 +410,11 @@ def test_a_replacement_keeps_ignored_and_unmanaged_values() -> None:
 
 
 def test_a_replacement_shows_ignored_values_that_it_cannot_keep() -> None:
-    live = moved_live(live_export(destination=NO_OP))
-    desired = desired_of(
-        WEB_REPLACEMENTS,
-        APP,
-        replace(
-            export(parent="app", destination=with_secrets(), name="Sea"),
-            lifecycle=Lifecycle(ignore_changes=("destination", "name")),
-        ),
-    )
-    (change,) = planned(desired, live, options=ALLOWED, base=BASE).effective
+    life = Lifecycle(ignore_changes=("destination", "name"))
+    values = {"destination": with_secrets(), "name": "Sea", "lifecycle": life}
+    (change,) = moved(live_export(destination=NO_OP), **values).effective
     paths = {item.path for item in change.fields}
     assert paths >= {("project",), ("name",), ("destination", "type")}
-
-
-@pytest.mark.parametrize(
-    ("other", "is_noted"),
-    [
-        (live_export("e9", parent=2), True),
-        (live_export("e9", "Other", parent=2), True),
-        (live_export("e9", parent=2, destination=s3(prefix="other/")), False),
-        (live_export("e9", parent=2, interval="day"), True),
-    ],
-)
-def test_a_second_export_at_the_same_place_is_noted(other: LiveObject, *, is_noted: bool) -> None:
-    desired = desired_of(WEB_REPLACEMENTS, APP, export(destination=with_secrets()))
-    noted = codes(planned(desired, moved_live(live_export(), other)))
-    assert ("same-place" in noted) is is_noted
 
 
 def test_a_replacement_resets_what_was_removed_from_the_configuration() -> None:
@@ -497,93 +441,47 @@ def test_a_replacement_in_place_whose_new_object_exists_is_refused(other: str) -
     to = {"type": "HTTP", "config": {"url": "https://eu.i.posthog.com/batch/", "token": "t"}}
     old = live_export("e1", destination=NO_OP)
     new = live_export("e2", other, destination={**to, "config": {"url": to["config"]["url"]}})
-    before = desired_of(WEB_REPLACEMENTS, export(destination=NO_OP))
+    before = desired_of(WEB, export(destination=NO_OP))
     record = inventory_of(before, live_of(live_project(), old))
     live = live_of(live_project(), old, new, dialect=Dialect.V2026)
-    plan = planned(
-        desired_of(WEB_REPLACEMENTS, export(destination=to)), live, options=ALLOWED, base=record
-    )
+    plan = planned(desired_of(WEB, export(destination=to)), live, options=ALLOWED, base=record)
     assert [item.rule for item in plan.refusals] == ["possible-duplicate"] * (other == "Lake")
 
 
 # What a plan records of a live object, `ignore_changes` and staleness
 
-PREFIX_IGNORED = Lifecycle(ignore_changes=("destination.config.prefix",))
+PREFIX, END = ("destination.config.prefix",), "2030-01-01T00:00:00Z"
+OTHER = {"destination": s3(prefix="other/")}
+ABSENT = {"state": State.ABSENT}
 
 
-def stale(plan: Plan, *, prefix: str, **body: object) -> list[str]:
-    live = live_of(live_project(), live_export(destination=s3(prefix=prefix), **body))
-    return stale_changes(plan, live)
-
-
-def test_an_ignored_field_does_not_make_an_update_stale() -> None:
-    desired = desired_of(project(), export(lifecycle=PREFIX_IGNORED, interval="day"))
-    plan = planned(desired, live_of(live_project(), live_export()))
-    assert stale(plan, prefix="other/") == []
-    assert stale(plan, prefix="other/", interval="week") != []
-
-
-def test_an_ignored_object_covers_the_fields_below_it() -> None:
-    life = Lifecycle(ignore_changes=("destination",))
-    desired = desired_of(project(), export(lifecycle=life, interval="day"))
-    plan = planned(desired, live_of(live_project(), live_export()))
-    assert stale(plan, prefix="other/") == []
-
-
-def test_an_ignored_field_does_not_make_a_deletion_stale() -> None:
-    desired = desired_of(project(), export(lifecycle=PREFIX_IGNORED, state=State.ABSENT))
-    plan = planned(desired, live_of(live_project(), live_export()))
-    assert stale(plan, prefix="other/") == []
-    assert stale(plan, prefix="p/", interval="day") != []
-
-
-@pytest.mark.parametrize("managed", [{"end_at": None}, {}])
-def test_an_ignored_field_makes_a_replacement_stale_since_its_live_value_is_copied(
-    managed: dict[str, None],
+@pytest.mark.parametrize(
+    ("ignored", "declared", "modified", "is_stale"),
+    [
+        (PREFIX, {"interval": "day"}, OTHER, False),
+        (PREFIX, {"interval": "day"}, {**OTHER, "interval": "week"}, True),
+        (("destination",), {"interval": "day"}, OTHER, False),
+        (PREFIX, ABSENT, OTHER, False),
+        (PREFIX, ABSENT, {"interval": "day"}, True),
+        # A replacement copies the live value.
+        (("end_at",), {"model": "persons"}, {"end_at": "2031-01-01T00:00:00Z"}, True),
+        (("end_at",), {"model": "persons", "end_at": None}, {"end_at": END}, True),
+    ],
+)
+def test_an_ignored_field_makes_only_a_replacement_stale(
+    ignored: tuple[str, ...], declared: dict[str, Any], modified: dict[str, Any], *, is_stale: bool
 ) -> None:
-    life = Lifecycle(ignore_changes=("end_at",))
-    end = "2030-01-01T00:00:00Z"
-    desired = desired_of(project(), export(lifecycle=life, model="persons", **managed))
-    live = live_of(live_project(), live_export(end_at=end), dialect=Dialect.V2026)
-    plan = planned(desired, live, options=PlanOptions(allow_replace=True))
-    assert [change.action.value for change in plan.effective] == ["replace"]
-    assert stale(plan, prefix="p/", end_at="2031-01-01T00:00:00Z") != []
+    own = export(lifecycle=Lifecycle(ignore_changes=ignored), **declared)
+    at = {"end_at": "2029-01-01T00:00:00Z"} if "model" in declared else {}
+    live = live_of(live_project(), live_export(**at), dialect=Dialect.V2026)
+    plan = planned(desired_of(project(), own), live, options=ALLOWED)
+    is_replaced = [change.action for change in plan.effective] == [Action.REPLACE]
+    assert is_replaced is ("model" in declared)
+    now = live_of(live_project(), live_export(**{**at, **modified}))
+    assert bool(stale_changes(plan, now)) is is_stale
 
 
 # What a plan carries for readers: names of parents, fields as the files write them, reasons
-
-WEB_NAMES, LAB = project(), project("lab")
-
-
-def parents(plan: Plan) -> dict[str, tuple[str | None, str | None]]:
-    """Return the names of the parents, new and old, by change."""
-    return {
-        change.id: (change.old_parent_name, change.parent_name)
-        for change in plan.changes
-        if change.address.kind == "batch_export"
-    }
-
-
-@pytest.mark.parametrize("state", list(State))
-@pytest.mark.parametrize(
-    ("ref", "name"),
-    [
-        (ParentRef(key="web"), "Old name"),
-        (ParentRef(id="1"), "Old name"),
-        (ParentRef(name="Old name"), "Old name"),
-        (None, None),
-    ],
-)
-def test_the_name_of_a_parent_is_the_live_one(
-    ref: ParentRef | None, name: str | None, state: State
-) -> None:
-    renamed = replace(WEB_NAMES, lifecycle=Lifecycle(renamed_from=("Old name",)))
-    resources = [replace(export(key, state=state), parent=ref) for key in ("lake", "sea")]
-    live = live_of(live_project(1, "Old name"), live_export())
-    plan = planned(desired_of(renamed, *resources), live)
-    shown = {new for _, new in parents(plan).values()}
-    # An export without a project is matched in any, so its object may have one.
-    assert shown == ({name} if ref is not None else {None, "Old name"})
 
 
 def _loaded(folder: Path, name: str) -> Resource:
@@ -611,11 +509,11 @@ def test_experience_23_a_field_has_the_name_that_the_file_writes(tmp_path: Path)
     resource = _loaded(tmp_path, "Lake")
     destination = {"type": "NoOp", "config": {}}
     live = live_of(live_project(), live_export(sql_query="select 1", destination=destination))
-    (change,) = planned(desired_of(WEB_NAMES, resource), live).effective
+    (change,) = planned(desired_of(WEB, resource), live).effective
     assert [(field.path, field.written) for field in change.fields] == [
         (("sql_query",), ("hogql_query",))
     ]
-    (change,) = planned(desired_of(WEB_NAMES, resource), live_of(live_project())).effective
+    (change,) = planned(desired_of(WEB, resource), live_of(live_project())).effective
     assert {field.written for field in change.fields} == {(), ("hogql_query",)}
 
 
@@ -632,9 +530,40 @@ def test_a_rename_is_a_reason_only_if_nothing_else_changes(
     live: dict[str, str], base: str | None, reasons: list[Reason]
 ) -> None:
     renamed = export(lifecycle=Lifecycle(renamed_from=("Pond",)))
-    former = desired_of(WEB_NAMES, export(name=base)) if base is not None else None
+    former = desired_of(WEB, export(name=base)) if base is not None else None
     plan = planned(
-        desired_of(WEB_NAMES, renamed), live_of(live_project(), live_export(**live)), base=former
+        desired_of(WEB, renamed), live_of(live_project(), live_export(**live)), base=former
     )
     (change,) = plan.effective
     assert set(change.reasons) == set(reasons)
+
+
+# The estimated number of calls
+
+
+def new_exports(count: int) -> Plan:
+    exports = [export(f"e{number}") for number in range(count)]
+    return planned(desired_of(WEB, *exports), live_of(live_project()))
+
+
+def test_calls_are_lists_and_writes_with_a_verification() -> None:
+    lists, verification, second_page = 2, 2, 1
+    assert calls_of(planned(desired_of(), live_of()), KINDS) == 0
+    assert calls_of(new_exports(1), KINDS) == 1 + lists + verification
+    assert calls_of(new_exports(100), KINDS) == 100 + lists + verification
+    assert calls_of(new_exports(101), KINDS) == 101 + lists + verification + second_page
+    # Parents are checked again after their children.
+    both = planned(desired_of(WEB, export()), live_of())
+    assert calls_of(both, KINDS) == 2 + lists + 2 + 1 + verification
+    live = live_of(live_project(), live_export(interval="day", paused=True))
+    in_place = planned(desired_of(WEB, export(paused=False)), live)
+    assert [change.action for change in in_place.effective] == [Action.UPDATE, Action.UNPAUSE]
+    assert calls_of(in_place, KINDS) == 2 + verification
+    plan = new_exports(1)
+    whole = replace(plan.effective[0], action=Action.REPLACE, live_id="e1")
+    assert calls_of(replace(plan, changes=(whole,)), KINDS) == 5 + lists + verification
+    # What is deleted with its project costs no call.
+    gone = replace(WEB, state=State.ABSENT)
+    for exports in ([], [live_export(f"e{n}", f"E{n}") for n in range(9)]):
+        deletion = planned(desired_of(gone), live_of(live_project(), *exports))
+        assert calls_of(deletion, KINDS) == 4

@@ -1,4 +1,4 @@
-"""What a plan says about its changes: facts of the change, and nothing else."""
+"""What a plan says about its changes: facts of the change, and what is lost, shown or widened."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import pytest
 
 from reconciler.kinds import behaviour_of
 from reconciler.kinds.batch_export import DESTINATION
-from reconciler.model.kind import Action, Dialect, Field
-from reconciler.model.live import LiveObject
-from reconciler.model.plan import Plan
+from reconciler.model.kind import Dialect, Field
+from reconciler.model.plan import Consequence, Effect, Plan, Severity
 from reconciler.model.resource import Resource, State
 from reconciler.model.schemas import Boolean, Integer
-from reconciler.model.settings import Policy
+from reconciler.model.values import CLEARED, SecretRef
 from tests.support.worlds import (
     BY_NAME,
     desired_of,
@@ -26,7 +25,35 @@ from tests.support.worlds import (
     s3,
 )
 
-WEB = project()
+CAPTURE, MASKING, ACCESS = "capture-turned-on", "masking-reduced", "web-access-widened"
+LESS, RETENTION = "capture-turned-off", "retention-changed"
+MASKS = "session_recording_masking_config"
+
+
+def rules(plan: Plan, about: str = "") -> dict[str, Consequence]:
+    return {
+        item.rule: item
+        for change in plan.effective
+        for item in change.consequences
+        if str(change.address).startswith(about)
+    }
+
+
+def of_project(live: dict[str, Any] | None, declared: dict[str, Any]) -> dict[str, Consequence]:
+    """Return the consequences of a change of a project, or of its creation without live fields."""
+    at_service = live_of(*([] if live is None else [live_project(**live)]))
+    return rules(planned(desired_of(project(**declared)), at_service))
+
+
+def of_export(
+    live: dict[str, Any] | None, declared: dict[str, Any], dialect: Dialect = Dialect.V2026
+) -> dict[str, Consequence]:
+    """Return the same for an export."""
+    objects = [live_project(), *([] if live is None else [live_export(**live)])]
+    plan = planned(desired_of(project(), export(**declared)), live_of(*objects, dialect=dialect))
+    return rules(plan, "batch_export")
+
+
 IN_PLACE = {
     "AwsS3": {"bucket_name", "prefix", "endpoint_url"},
     "AzureBlob": {"container_name", "prefix"},
@@ -43,31 +70,6 @@ IN_PLACE = {
     "Workflows": set(),
 }
 """Which fields say where data goes, field by field: all others leave it where it is."""
-
-
-def run(status: str = "Completed", rows: int | None = 1, **more: Any) -> dict[str, Any]:
-    return {
-        "status": status,
-        "records_completed": rows,
-        "created_at": "2026-05-31T00:00:00Z",
-        **more,
-    }
-
-
-def rules(plan: Plan) -> dict[str, str]:
-    """Return the messages of all changes by rule."""
-    return {
-        consequence.rule: consequence.message
-        for change in plan.effective
-        for consequence in change.consequences
-    }
-
-
-def updated(
-    declared: dict[str, Any], live: dict[str, Any], dialect: Dialect = Dialect.V2025
-) -> dict[str, str]:
-    at_service = live_of(live_project(), live_export(**live), dialect=dialect)
-    return rules(planned(desired_of(WEB, export(**declared)), at_service))
 
 
 def values_of(field: Field) -> tuple[Any, Any]:
@@ -92,11 +94,8 @@ PLAIN_FIELDS = [
 def test_experience_6_only_a_place_moves_the_destination(tag: str, field: Field) -> None:
     before, after = values_of(field)
     dialect = Dialect.V2026 if field.since is Dialect.V2026 else Dialect.V2025
-    shown = updated(
-        {"destination": {"type": tag, "config": {field.name: after}}},
-        {"destination": {"type": tag, "config": {field.name: before}}},
-        dialect,
-    )
+    was, now = ({"type": tag, "config": {field.name: value}} for value in (before, after))
+    shown = of_export({"destination": was}, {"destination": now}, dialect)
     assert ("destination-moved" in shown) is (field.name in IN_PLACE[tag])
 
 
@@ -139,94 +138,79 @@ def test_a_destination_is_described_in_one_line(destination: Any, summary: str) 
     ],
 )
 def test_terraform_texts_count_what_a_deleted_project_contains(count: int, words: str) -> None:
-    gone = Resource(WEB.address, WEB.spec, state=State.ABSENT)
+    gone = Resource(project().address, project().spec, state=State.ABSENT)
     inside = [live_export(f"e{n}", name=f"E{n}") for n in range(count)]
     plan = planned(desired_of(gone), live_of(live_project(), *inside))
-    assert words in rules(plan)["project-data-lost"]
+    assert words in rules(plan)["project-data-lost"].message
+
+
+PAUSED, UNPAUSED = {"paused": True}, {"paused": False}
+ENDED = {"end_at": "2026-05-31"}
+IN_UTC, IN_TOKYO = {"timezone": "UTC"}, {"timezone": "Asia/Tokyo"}
+HTTP = {"destination": {"type": "HTTP", "config": {"url": "https://a/"}}}
+JUST_NOW = {"last_paused_at": "2026-06-01T12:00:00Z"}
 
 
 @pytest.mark.parametrize(
-    ("count", "words"),
-    [(1, "1 project would be deleted with all data"), (2, "2 projects would be deleted with all")],
+    ("live", "declared", "expected"),
+    [
+        pytest.param(None, {}, "", id="create"),
+        pytest.param(None, {"parent": None}, "organization-path", id="create without a project"),
+        pytest.param(None, ENDED, "ends-in-the-past", id="create with an end"),
+        pytest.param({}, PAUSED, "runs-missed-while-paused", id="pause"),
+        pytest.param(ENDED, PAUSED | ENDED, "", id="pause after its end"),
+        pytest.param(PAUSED, UNPAUSED, "gap-before-unpausing", id="unpause"),
+        pytest.param(PAUSED | JUST_NOW, UNPAUSED, "", id="unpause at once"),
+        pytest.param(
+            PAUSED | ENDED, UNPAUSED, "ends-in-the-past gap-before-unpausing", id="unpause too late"
+        ),
+        pytest.param({}, {"name": "New", "pinned_id": "e1"}, "", id="name"),
+        pytest.param(IN_UTC, IN_TOKYO, "", id="zone of hours"),
+        pytest.param(
+            IN_UTC | {"interval": "day"},
+            IN_TOKYO | {"interval": "day"},
+            "schedule-moved",
+            id="zone of days",
+        ),
+        pytest.param({}, {"state": State.ABSENT}, "history-lost", id="delete"),
+        pytest.param({}, HTTP, "destination-type-changed", id="type in place"),
+    ],
 )
-def test_terraform_texts_count_deleted_projects(count: int, words: str) -> None:
-    gone = [
-        Resource(project(f"p{n}").address, project(f"p{n}").spec, state=State.ABSENT)
-        for n in range(count)
-    ]
-    live = [live_project(n, f"P{n}") for n in range(count)]
-    (refusal,) = planned(desired_of(*gone), live_of(*live)).refusals
-    assert words in refusal.message
-
-
-BY_ACTION: dict[str, tuple[Any, Any, set[str]]] = {
-    "create": (export(), None, set()),
-    "create without a project": (export(parent=None), None, {"organization-path"}),
-    "create with an end": (export(end_at="2026-01-01"), None, {"ends-in-the-past"}),
-    "pause": (export(paused=True), live_export(), {"runs-missed-while-paused"}),
-    "pause after its end": (
-        export(paused=True, end_at="2026-05-31"),
-        live_export(end_at="2026-05-31"),
-        set(),
-    ),
-    "unpause": (export(paused=False), live_export(paused=True), {"gap-before-unpausing"}),
-    "unpause at once": (
-        export(paused=False),
-        live_export(paused=True, last_paused_at="2026-06-01T12:00:00Z"),
-        set(),
-    ),
-    "unpause after its end": (
-        export(paused=False),
-        live_export(paused=True, end_at="2026-05-31"),
-        {"gap-before-unpausing", "ends-in-the-past"},
-    ),
-    "name": (export(name="New", pinned_id="e1"), live_export(), set()),
-    "zone of hours": (export(timezone="Asia/Tokyo"), live_export(timezone="UTC"), set()),
-    "zone of days": (
-        export(interval="day", timezone="Asia/Tokyo"),
-        live_export(interval="day", timezone="UTC"),
-        {"schedule-moved"},
-    ),
-    "delete": (export(state=State.ABSENT), live_export(), {"history-lost"}),
-    "type in place": (
-        export(destination={"type": "HTTP", "config": {"url": "https://a/"}}),
-        live_export(),
-        {"destination-type-changed"},
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BY_ACTION)
-def test_every_consequence_is_a_fact_of_the_change(case: str) -> None:
-    declared, live, expected = BY_ACTION[case]
-    objects = [live_project(), *([live] if live is not None else [])]
-    plan = planned(desired_of(WEB, declared), live_of(*objects))
-    assert rules(plan).keys() == expected
-
-
-def test_a_time_zone_of_a_project_moves_no_export() -> None:
-    live = live_of(live_project(), live_export())
-    message = rules(planned(desired_of(project(timezone="Asia/Tokyo")), live))
-    assert "export" not in message["project-timezone-changed"]
+def test_every_consequence_is_a_fact_of_the_change(
+    live: dict[str, Any] | None, declared: dict[str, Any], expected: str
+) -> None:
+    found = of_export(live, declared, Dialect.INTERFACE)
+    assert sorted(found) == expected.split()
 
 
 # Volumes
 
 
+def run(status: str = "Completed", rows: int | None = 1, **more: Any) -> dict[str, Any]:
+    created = {"created_at": "2026-05-31T00:00:00Z"}
+    return {"status": status, "records_completed": rows, **created, **more}
+
+
+def of_toggle(live: dict[str, Any], declared: dict[str, Any]) -> dict[str, str]:
+    """Return the messages by rule."""
+    return {rule: item.message for rule, item in of_export(live, declared).items()}
+
+
 def test_the_volume_of_missed_runs_is_the_median_of_completed_ones() -> None:
     runs = [run("Failed", 0), run(rows=1_200_000), run(rows=9_000_000), run(rows=1_100_000)]
-    live = live_of(live_project(), live_export(latest_runs=runs))
-    message = rules(planned(desired_of(WEB, export(paused=True)), live))
-    assert "hourly runs (about 1.2 M rows each)" in message["runs-missed-while-paused"]
-    gone = planned(desired_of(WEB, export(state=State.ABSENT)), live)
-    assert "about 1.2 M rows a run" in rules(gone)["history-lost"]
+    message = of_toggle({"latest_runs": runs}, PAUSED)["runs-missed-while-paused"]
+    assert "hourly runs (about 1.2 M rows each)" in message
+    gone = of_toggle({"latest_runs": runs}, {"state": State.ABSENT})
+    assert "about 1.2 M rows a run" in gone["history-lost"]
 
 
 @pytest.mark.parametrize("runs", [None, [], [run("Failed", 5)], ["odd"], [run(rows=None)]])
 def test_without_completed_runs_nothing_is_said_about_volumes(runs: Any) -> None:
-    live = live_of(live_project(), live_export(latest_runs=runs))
-    message = rules(planned(desired_of(WEB, export(paused=True)), live))
-    assert "rows" not in message["runs-missed-while-paused"]
+    assert "rows" not in of_toggle({"latest_runs": runs}, PAUSED)["runs-missed-while-paused"]
+
+
+WEEK = {"last_paused_at": "2026-05-13T00:00:00Z", "offset_day": 1}
+"""Weeks from a Monday, as 2026-06-01 is one."""
 
 
 @pytest.mark.parametrize(
@@ -239,50 +223,34 @@ def test_without_completed_runs_nothing_is_said_about_volumes(runs: Any) -> None
         ("hour", {"end_at": "2026-05-31T15:00:00Z"}, "3 runs skipped"),
         ("hour", {}, "backfill -e staging batch_export.lake --from 2026-05-31T12:00:00Z"),
         ("odd", {}, "runs skipped since 2026-05-31T12:20:00Z are not made up for"),
+        ("week", WEEK, "3 runs"),
+        ("week", WEEK, "--from 2026-05-11T00:00:00Z --to 2026-06-01T00:00:00Z"),
     ],
 )
 def test_unpausing_counts_the_runs_that_were_missed(
     interval: str, extra: dict[str, Any], words: str
 ) -> None:
-    live = live_export(
-        interval=interval, paused=True, last_paused_at="2026-05-31T12:20:00Z", **extra
-    )
-    plan = planned(
-        desired_of(WEB, export(paused=False, interval=interval)), live_of(live_project(), live)
-    )
-    assert words in rules(plan)["gap-before-unpausing"]
-
-
-def test_weeks_start_on_the_day_of_the_export() -> None:
-    """2026-06-01 is a Monday."""
-    live = live_export(
-        interval="week", paused=True, last_paused_at="2026-05-13T00:00:00Z", offset_day=1
-    )
-    plan = planned(
-        desired_of(WEB, export(paused=False, interval="week")), live_of(live_project(), live)
-    )
-    message = rules(plan)["gap-before-unpausing"]
-    assert "3 runs" in message
-    assert "--from 2026-05-11T00:00:00Z --to 2026-06-01T00:00:00Z" in message
+    live = {"interval": interval, "last_paused_at": "2026-05-31T12:20:00Z", **PAUSED, **extra}
+    found = of_toggle(live, {"interval": interval, **UNPAUSED})
+    assert words in found["gap-before-unpausing"]
 
 
 def test_volumes_are_not_part_of_a_plan_id() -> None:
-    ids = {
+    plans = [
         planned(
-            desired_of(WEB, export(paused=True)),
+            desired_of(project(), export(paused=True)),
             live_of(live_project(), live_export(latest_runs=[run(rows=rows)])),
-        ).plan_id
+        )
         for rows in (1, 10**6)
-    }
-    assert len(ids) == 1
+    ]
+    assert plans[0].plan_id == plans[1].plan_id
 
 
 # Pauses by the service
 
 
 def unpaused(*runs: dict[str, Any]) -> dict[str, str]:
-    live = live_export(paused=True, last_paused_at="2026-06-01T00:00:00Z", latest_runs=list(runs))
-    return rules(planned(desired_of(WEB, export(paused=False)), live_of(live_project(), live)))
+    return of_toggle({**PAUSED, **JUST_NOW, "latest_runs": list(runs)}, UNPAUSED)
 
 
 FAILED = run("Failed", None, latest_error="NoSuchBucket: the bucket\n\x1b[31macme does not exist")
@@ -320,16 +288,357 @@ def test_trap_21_a_billing_limit_is_shown_before_unpausing() -> None:
     assert "billing-limit" not in unpaused(run(), run("FailedBilling", None))
 
 
-def test_no_consequence_of_another_action_is_shown() -> None:
-    """Every rule of every kind is judged for a deletion of everything."""
-    objects: list[LiveObject] = [live_project(access_control=True), live_export(paused=True)]
-    plan = planned(desired_of(project("other")), live_of(*objects), Policy(prune=True))
-    deleted = [change for change in plan.effective if change.action is Action.DELETE]
-    reached = {consequence.rule for change in deleted for consequence in change.consequences}
-    allowed = {
-        rule.id
-        for kind in BY_NAME.values()
-        for rule in behaviour_of(kind).rules
-        if Action.DELETE in rule.actions
-    }
-    assert reached <= allowed == {"project-data-lost", "history-lost"}
+# What is collected, shown or exported
+
+WIDENED: list[tuple[str, str, Any, Any]] = [
+    *((CAPTURE, f"{name}_opt_in", False, True) for name in ("session_recording", "heatmaps")),
+    *((CAPTURE, f"{name}_opt_in", None, True) for name in ("surveys", "capture_console_log")),
+    (CAPTURE, "autocapture_opt_out", True, False),
+    (CAPTURE, "autocapture_opt_out", True, None),
+    (CAPTURE, "autocapture_exceptions_errors_to_ignore", ["a", "b"], ["a"]),
+    (CAPTURE, "session_recording_sample_rate", "0.10", 0.5),
+    (CAPTURE, "session_recording_sample_rate", "0.10", None),
+    (CAPTURE, "session_recording_linked_flag", {"id": 1, "key": "f"}, None),
+    (CAPTURE, "session_recording_linked_flag", {"id": 1, "key": "f"}, {"id": 2, "key": "g"}),
+    (CAPTURE, "session_recording_trigger_groups", {"version": 2, "groups": []}, None),
+    (
+        *(CAPTURE, "session_recording_network_payload_capture_config"),
+        *({"recordHeaders": True}, {"recordHeaders": True, "recordBody": True}),
+    ),
+    (CAPTURE, "session_recording_minimum_duration_milliseconds", 5000, 0),
+    (CAPTURE, "session_recording_minimum_duration_milliseconds", 5000, None),
+    (CAPTURE, "logs_settings", {"capture": False}, {"capture": True}),
+    (RETENTION, "session_recording_retention_period", "90d", "1y"),
+    (RETENTION, "logs_settings", {"retention_days": 14}, {"retention_days": 30}),
+    (CAPTURE, "session_replay_config", None, {"ai_config": {"opt_in": True}}),
+    (CAPTURE, "conversations_settings", {"widget_enabled": False}, {"widget_enabled": True}),
+    (MASKING, MASKS, {"maskAllInputs": True}, {"maskAllInputs": False}),
+    (MASKING, MASKS, None, {"maskAllInputs": False}),
+    (MASKING, MASKS, {"maskTextSelector": ".a, .b"}, {"maskTextSelector": ".b"}),
+    (MASKING, MASKS, {"blockSelector": "#x"}, None),
+    (ACCESS, "app_urls", ["https://a.example"], ["https://a.example", "https://b.example"]),
+    (ACCESS, "recording_domains", ["https://a.example"], ["https://b.example"]),
+    (ACCESS, "recording_domains", ["https://a.example"], None),
+    (ACCESS, "inject_web_apps", None, True),
+]
+
+
+@pytest.mark.parametrize(("rule", "field", "before", "after"), WIDENED)
+def test_plan_v4_what_widens_collection_or_access_is_a_consequence(
+    rule: str, field: str, before: Any, after: Any
+) -> None:
+    found = of_project({field: before}, {field: after})
+    assert found[rule].effect is Effect.ELSEWHERE
+    assert not found.keys() - {rule, LESS}
+
+
+NARROWED = [
+    case
+    for case in WIDENED
+    if not (case[0] == RETENTION or "linked" in case[1] or case[3] == ["https://b.example"])
+]
+"""Those whose other direction is known to widen nothing."""
+LOSES = [
+    *((LESS, name, now, was) for rule, name, was, now in WIDENED if rule in (CAPTURE, MASKING)),
+    *((rule, name, now, was) for rule, name, was, now in WIDENED if rule == RETENTION),
+    (LESS, "anonymize_ips", False, True),
+    (LESS, "recording_domains", None, ["https://a.example"]),
+    (LESS, "recording_domains", ["https://a.example", "https://b.example"], ["https://a.example"]),
+    (LESS, "session_recording_sample_rate", 1, 0),
+    (LESS, "session_recording_linked_flag", None, {"id": 1, "key": "f"}),
+    (
+        *(LESS, "session_recording_trigger_groups"),
+        *({"version": 2, "groups": [1]}, {"version": 2, "groups": [1, 2]}),
+    ),
+    (LESS, "autocapture_exceptions_errors_to_ignore", [], [".*"]),
+    (RETENTION, "session_recording_retention_period", "1y", "30d"),
+    (RETENTION, "session_recording_retention_period", "1y", "for ever"),
+    (RETENTION, "logs_settings", {"retention_days": 30}, {"retention_days": None}),
+]
+
+
+@pytest.mark.parametrize(("rule", "field", "after", "before"), NARROWED)
+def test_plan_v4_narrowing_is_not(rule: str, field: str, after: Any, before: Any) -> None:
+    assert rule not in of_project({field: before}, {field: after})
+
+
+@pytest.mark.parametrize(("rule", "field", "before", "after"), LOSES)
+def test_r9_what_captures_or_keeps_less_loses_data(
+    rule: str, field: str, before: Any, after: Any
+) -> None:
+    assert of_project({field: before}, {field: after})[rule].effect is Effect.LOST
+
+
+HOOK = SecretRef.of("env", "HOOK")
+SENT = "notifications of the project are sent to ${secret:env:HOOK}; check who reads them"
+NOT_SENT = "notifications of the project are no longer sent to a webhook"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"), [(None, HOOK, SENT), ("https://a", CLEARED, NOT_SENT)]
+)
+def test_r9_where_notifications_go_is_a_consequence(before: Any, after: Any, message: str) -> None:
+    field = "slack_incoming_webhook"
+    live, declared = live_of(live_project(**{field: before})), project(**{field: after})
+    plan = planned(desired_of(declared), live, base=desired_of(project()))
+    (found,) = rules(plan).values()
+    assert found.message == message
+
+
+_NEUTRAL = {
+    *("name", "is_demo", "completed_snippet_onboarding", "has_completed_onboarding_for"),
+    *("onboarding_tasks", "person_display_name_properties", "live_events_columns"),
+    *("survey_config", "extra_settings", "primary_dashboard", "default_data_theme"),
+}
+"""The fields without a consequence: they affect pages of the service only, or nothing known."""
+
+
+def test_r9_each_field_of_projects_has_a_decision() -> None:
+    kind = BY_NAME["project"]
+    decided = {name for rule in behaviour_of(kind).rules for (name,) in rule.of}
+    assert not decided & _NEUTRAL
+    assert {field.name for field in kind.fields} == decided | _NEUTRAL
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ({"session_recording_opt_in": True}, {CAPTURE}),
+        ({"session_replay_config": {"record_canvas": True}}, {CAPTURE}),
+        ({MASKS: {"maskAllInputs": False}}, {MASKING}),
+        ({"app_urls": ["https://evil.example"]}, {ACCESS}),
+        ({"inject_web_apps": True}, {ACCESS}),
+        ({"anonymize_ips": False}, {"ip-anonymisation-off"}),
+        ({"anonymize_ips": True, "autocapture_opt_out": False}, set()),
+        ({"recording_domains": ["https://a.example"], "app_urls": []}, set()),
+        ({"session_recording_sample_rate": 0.5, "session_recording_opt_in": False}, set()),
+        ({MASKS: {"maskAllInputs": True, "maskTextSelector": "*"}}, set()),
+    ],
+)
+def test_plan_v4_a_new_project_is_compared_with_safe_defaults(
+    declared: dict[str, Any], expected: set[str]
+) -> None:
+    assert of_project(None, declared).keys() - {"new-api-token"} == expected
+
+
+def test_plan_v4_what_is_shown_or_no_longer_masked_is_named() -> None:
+    declared = {"app_urls": ["https://evil.example"], "recording_domains": []}
+    live = {"app_urls": [], "recording_domains": ["https://a.example"]}
+    assert of_project(live, declared)[ACCESS].message == (
+        "https://evil.example may use the toolbar; any site may record sessions"
+    )
+    masked = {MASKS: {"maskTextSelector": ".a, .b"}}
+    declared = {MASKS: {"maskAllInputs": False, "maskTextSelector": ".b"}}
+    assert of_project(masked, declared)[MASKING].message == (
+        "no longer masked: maskAllInputs, maskTextSelector .a; check that recordings may show it"
+    )
+    # A selector for everything masks no less.
+    assert of_project(masked, {MASKS: {"maskTextSelector": "*"}}).keys() == {LESS}
+
+
+def hogql(query: str, **more: Any) -> dict[str, Any]:
+    return {"model": "hogql", "sql_query": query, **more}
+
+
+@pytest.mark.parametrize(
+    ("live", "declared", "expected"),
+    [
+        (None, {"model": "persons"}, True),
+        ({"model": "events"}, {"model": "persons"}, True),
+        ({"model": "persons"}, {"model": "persons", "interval": "day"}, False),
+        (None, hogql("select id from persons"), True),
+        (None, hogql("select person.properties.email from events"), True),
+        (None, hogql("select person_id from events"), False),
+        (None, hogql("select 'person' from events /* persons */"), False),
+        ({"model": "persons"}, {"model": "events"}, False),
+    ],
+)
+def test_plan_v4_persons_are_more_than_other_columns(
+    live: dict[str, Any] | None, declared: dict[str, Any], expected: bool
+) -> None:
+    assert ("persons-exported" in of_export(live, declared, Dialect.V2025)) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("select 1", True),
+        ("select event from events where timestamp >= {data_interval_start}", False),
+        ("select event from events where timestamp >= { data_interval_start }", False),
+        ("select event from events where timestamp < {data_interval_end}", True),
+        ("select 1 from events -- where timestamp >= {data_interval_start}", True),
+        ("select 1 /* {data_interval_start} */ from events", True),
+        ("select '{data_interval_start}' from events", True),
+        ("select '--', 'it''s' from events where timestamp >= {data_interval_start}", False),
+        ("-- all\nselect 1 from events where timestamp >= {data_interval_start}", False),
+    ],
+)
+def test_plan_v5_a_query_without_the_interval_exports_all_rows(query: str, expected: bool) -> None:
+    """S3: comments and texts do not count."""
+    rule, declared = "query-without-interval", hogql(query)
+    assert (rule in of_export(None, declared)) == expected
+    assert (rule in of_export(hogql("select 2"), declared)) == expected
+    assert rule not in of_export({**declared}, {**declared, "interval": "day"})
+    assert rule not in of_export(None, {"sql_query": query}, Dialect.V2025)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("select 1 -- note from events where timestamp >= {data_interval_start}", True),
+        ("-- note select 1", True),
+        ("select 1 from events -- all of them", False),
+        ("select '-- from' from events", False),
+        ("select 1 /* -- */ from events", False),
+        ("select 1 -- from here\nfrom events", False),
+    ],
+)
+def test_s3_a_comment_that_hides_the_rest_of_a_folded_query(query: str, expected: bool) -> None:
+    assert ("query-in-comment" in of_export(None, hogql(query))) == expected
+
+
+def to_s3(**config: Any) -> dict[str, Any]:
+    return {"destination": s3(**config)}
+
+
+def excluding(*names: str, **config: Any) -> dict[str, Any]:
+    return to_s3(exclude_events=[*names], **config)
+
+
+def including(*names: str, **config: Any) -> dict[str, Any]:
+    return to_s3(include_events=[*names], **config)
+
+
+ALL, KMS = to_s3(), to_s3(encryption="aws:kms", kms_key_id="ours")
+NOT_KMS = to_s3(encryption=None, kms_key_id=None)
+OTHER_KEY = to_s3(encryption="aws:kms", kms_key_id="theirs")
+LOST, MORE = "events-changed lost:", "events-changed elsewhere: exported from now on:"
+ENCRYPTION = "encryption-changed elsewhere: new files are"
+MODIFIERS, INTERVAL = "query-modifiers-changed", "interval-changed"
+FROM_START = "select 1 where {data_interval_start}"
+HOGQL, SWAP = hogql(FROM_START), {"dataWarehouseEventsModifiers": [{"table_name": "partners"}]}
+SWAPPED = hogql(FROM_START, hogql_modifiers=SWAP)
+FILTERS = [{"type": "event", "key": "a"}], [{"type": "event", "key": "b"}]
+NO_FILTERS, FILTER_A, FILTER_B = ({"filters": filters} for filters in ([], *FILTERS))
+MODIFIERS_A, MODIFIERS_B = (hogql(FROM_START, hogql_modifiers={key: 1}) for key in "ab")
+MERGE, APPEND = (hogql(FROM_START, incremental_mode=mode) for mode in ("MERGE", "APPEND"))
+OTHER_TABLES = "dataWarehouseEventsModifiers: the query reads other tables in place of events"
+READERS = "readers must accept new and exported data"
+FAR, SOON = {"start_at": "2099-01-01"}, {"start_at": "2026-06-02"}
+IN_2099 = "no runs are scheduled before 2099-01-01T00:00:00Z, for 26,511 days"
+END, EARLIER = {"end_at": "2027-01-01"}, {"end_at": "2026-06-02"}
+FIVE, SCHEDULE = {"interval": "every 5 minutes"}, "the schedule changes immediately"
+RANGES = "new files or batches cover other ranges, past ones stay as they are"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (ALL, excluding("b", "a"), f"{LOST} no longer exported: a, b"),
+        (excluding("a"), excluding(), f"{MORE} a"),
+        (ALL, including("a"), f"{LOST} no longer exported: all others"),
+        (including("a"), including(), f"{MORE} all others"),
+        (
+            including("a", "b"),
+            including("b", "c"),
+            f"{LOST} no longer exported: a; exported from now on: c",
+        ),
+        (
+            excluding("a"),
+            including("a", "b", exclude_events=[]),
+            f"{LOST} no longer exported: all others; exported from now on: a",
+        ),
+        (including("a"), including("a", exclude_events=["b"]), ""),
+        (KMS, NOT_KMS, f"{ENCRYPTION} not encrypted, no longer with aws:kms"),
+        (
+            KMS,
+            to_s3(encryption="AES256"),
+            f"{ENCRYPTION} encrypted with AES256, no longer with aws:kms",
+        ),
+        (KMS, OTHER_KEY, f"{ENCRYPTION} encrypted with another key of aws:kms"),
+        (ALL, KMS, f"{ENCRYPTION} encrypted with aws:kms"),
+        # A key without encryption is none.
+        (ALL, to_s3(kms_key_id="k"), ""),
+        (ALL, to_s3(max_file_size_mb=5), ""),
+        (HOGQL, SWAPPED, f"{MODIFIERS} elsewhere: {OTHER_TABLES}"),
+        (None, SWAPPED, f"{MODIFIERS} elsewhere: {OTHER_TABLES}"),
+        (MODIFIERS_A, MODIFIERS_B, f"{MODIFIERS} form: a, b: the query has other results"),
+        ({}, FAR, f"start-moved lost: {IN_2099}"),
+        (None, FAR, f"start-moved lost: {IN_2099}"),
+        ({}, SOON, "start-moved delayed: no runs are scheduled before 2026-06-02T00:00:00Z"),
+        (None, {"start_at": "2026-01-01"}, ""),
+        (None, {"start_at": "2026-06-30"}, ""),
+        (END, EARLIER, "end-moved lost: no runs are scheduled after 2026-06-02T00:00:00Z"),
+        ({"end_at": "2026-12-01"}, END, ""),
+        (END, {"end_at": None}, ""),
+        ({}, {"interval": "week"}, f"{INTERVAL} delayed: {SCHEDULE} (hour → week): {RANGES}"),
+        ({}, FIVE, f"{INTERVAL} form: {SCHEDULE} (hour → every 5 minutes): {RANGES}"),
+        (NO_FILTERS, FILTER_A, "events-changed lost: more filters exclude events"),
+        (FILTER_A, {"filters": None}, "events-changed elsewhere: fewer filters exclude events"),
+        (FILTER_A, FILTER_B, "events-changed lost: other filters choose the events"),
+        (MERGE, APPEND, f"format-changed form: incremental_mode: {READERS}"),
+    ],
+)
+def test_r5_what_data_loses_or_shows_is_a_consequence(
+    before: dict[str, Any] | None, after: dict[str, Any], expected: str
+) -> None:
+    found = of_export(before, after).values()
+    shown = [f"{item.rule} {item.effect.name.lower()}: {item.message}" for item in found]
+    assert shown == ([expected] if expected else [])
+
+
+def test_a_certificate_that_is_no_longer_checked_is_a_consequence() -> None:
+    rule, checked = "certificate-not-checked", _postgres()
+    for unchecked in ({"has_self_signed_cert": True}, {"has_self_signed_cert": True, "port": 1}):
+        after = _postgres(**unchecked)
+        assert rule in of_export(None, {"destination": after})
+        assert rule in of_export({"destination": checked}, {"destination": after})
+        assert rule not in of_export({"destination": after}, {"destination": checked})
+        assert rule not in of_export(
+            {"destination": after}, {"destination": _postgres(port=2) | after}
+        )
+    assert rule not in of_export({"destination": checked}, {"destination": _postgres(port=2)})
+
+
+def _postgres(**config: Any) -> dict[str, Any]:
+    whole = {"host": "db.example", "database": "d", "table_name": "t", **config}
+    return {"type": "Postgres", "config": whole}
+
+
+@pytest.mark.parametrize("host", ["DB.Example", "db.example.", "DB.EXAMPLE."])
+def test_the_same_host_in_capitals_or_with_a_final_dot_is_no_other_place(host: str) -> None:
+    after = {"destination": _postgres(host=host)}
+    assert "destination-moved" not in of_export({"destination": _postgres()}, after)
+
+
+def test_plan_v3_another_bucket_ranks_above_another_prefix() -> None:
+    """The region of another bucket is not another region."""
+    for config, effect in (
+        ({"bucket_name": "c", "prefix": "q/"}, Effect.ELSEWHERE),
+        ({"bucket_name": "c", "region": "s"}, Effect.ELSEWHERE),
+        ({"endpoint_url": "https://x.example"}, Effect.ELSEWHERE),
+        ({"prefix": "q/"}, Effect.FORM),
+    ):
+        found = of_export(ALL, to_s3(**config), Dialect.V2025)
+        assert found.keys() - {"credentials-to-new-address"} == {"destination-moved"}
+        assert found["destination-moved"].effect is effect
+
+
+def test_consequences_are_ranked_by_severity_then_effect() -> None:
+    ranked = [
+        Consequence("x", severity, "m", effect).rank
+        for severity in (Severity.DANGER, Severity.WARNING, Severity.INFO)
+        for effect in (Effect.LOST, Effect.ELSEWHERE, Effect.DELAYED, Effect.FORM, Effect.OTHER)
+    ]
+    assert ranked == sorted(set(ranked))
+
+
+def test_plan_v5_a_replacement_shows_another_reference_too() -> None:
+    app, keys = project("app"), [SecretRef.of("env", name) for name in ("OLD", "NEW")]
+    old, new = (s3(aws_access_key_id=key, aws_secret_access_key=key) for key in keys)
+    plan = planned(
+        desired_of(project(), app, export(destination=new, parent="app")),
+        live_of(live_project(), live_project(2, "App"), live_export()),
+        base=desired_of(project(), app, export(destination=old)),
+    )
+    assert "secret-reference-changed" in rules(plan)

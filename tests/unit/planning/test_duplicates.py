@@ -11,7 +11,7 @@ from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note, Plan, Refusal
 from reconciler.model.resource import Lifecycle, Resource, State
-from reconciler.model.settings import PlanOptions, Policy, Selection
+from reconciler.model.settings import Policy
 from reconciler.model.values import Address, SecretRef
 from reconciler.planning.make import make_plan
 from reconciler.planning.select import select
@@ -33,8 +33,7 @@ from tests.support.worlds import (
 WEB = project()
 LAKE = Address("batch_export", "lake")
 BEFORE = desired_of(WEB, export())
-GIT = Policy(prune=True)
-PRUNE = Policy(prune=True)
+PRUNE, IGNORING = Policy(prune=True), Policy(ignore=("Tw*",))
 EVENTS: dict[str, Any] = {"destination": s3(include_events=["a"])}
 
 
@@ -141,24 +140,6 @@ def test_the_way_on_is_a_yaml_scalar_that_means_the_name(name: str, shown: str) 
     assert f"renamed_from: {shown}" in (refusal.allow or "")
 
 
-def test_plan_i1_the_violation_names_the_object_and_the_ways_on() -> None:
-    runs = [{"created_at": "2026-05-31T10:00:00Z", "status": "Completed"}]
-    twin = live_export("e9", "PG (do not touch)", latest_runs=runs)
-    plan = planned(desired_of(WEB, export()), live_of(live_project(), twin), base=BEFORE)
-    (refusal,) = refused(plan)
-    assert refusal.message == (
-        "batch_export.lake would be created beside batch_export 'PG (do not touch)' (id e9, "
-        "created 2026-01-01, last run 2026-05-31T10:00), which exports the same data to the same "
-        "place"
-    )
-    hint = refusal.allow or ""
-    ways = ("renamed_from: ['PG (do not touch)']", "beside: ['PG (do not touch)']", "--exclude")
-    assert [hint.index(way) for way in ways] == sorted(hint.index(way) for way in ways)
-    assert "id:" not in hint
-    # One message: neither a look-alike nor a shared place is noted beside it.
-    assert [note.code for note in plan.notes] == ["deleted-in-service"]
-
-
 @pytest.mark.parametrize(
     ("beside", "is_refused"),
     [("Twin", False), ("batch_export.id:e9", False), ("Tw*", True), ("twin", True)],
@@ -166,15 +147,6 @@ def test_plan_i1_the_violation_names_the_object_and_the_ways_on() -> None:
 def test_an_object_of_beside_is_intended(beside: str, *, is_refused: bool) -> None:
     own = export(lifecycle=Lifecycle(beside=(beside,)))
     assert bool(doubled(own, live=live_export("e9", "Twin"))) is is_refused
-
-
-def test_plan_i2_an_ignored_object_is_doubled_by_a_former_name_too() -> None:
-    own = export(name="Two", lifecycle=Lifecycle(renamed_from=("Pg one",)))
-    twin = live_export("e9", "Pg one")
-    state = live_of(live_project(), twin)
-    plan = planned(desired_of(WEB, own), state, Policy(ignore=("Pg*",)), base=BEFORE)
-    (refusal,) = refused(plan)
-    assert "take it out of `policy.ignore`" in (refusal.allow or "")
 
 
 @pytest.mark.parametrize("beside", [(), ("batch_export.id:e1",)])
@@ -185,33 +157,8 @@ def test_model_1007_the_object_that_was_applied_is_not_doubled(beside: tuple[str
     own = export(name="Pond", lifecycle=Lifecycle(beside=beside), **to)
     live = live_of(live_project(), live_export(**to))
     plan = planned(desired_of(WEB, own), live, Policy(ignore=("Lake",)), base=record)
-    messages = [item.message for item in refused(plan)]
-    assert ["which was applied as this resource" in text for text in messages] == [True] * (
-        not beside
-    )
-
-
-@pytest.mark.parametrize(
-    ("policy", "resources", "is_refused"),
-    [
-        pytest.param(GIT, [], True, id="removed and pruned"),
-        pytest.param(Policy(), [], True, id="removed and kept"),
-        pytest.param(Policy(), [export(state=State.ABSENT)], False, id="absent"),
-    ],
-)
-def test_a_twin_that_is_deleted_on_purpose_is_gone(
-    policy: Policy, resources: list[Resource], *, is_refused: bool
-) -> None:
-    desired = desired_of(WEB, export("sea"), *resources)
-    plan = planned(desired, live_of(live_project(), live_export()), policy, base=BEFORE)
-    assert bool(refused(plan)) is is_refused
-
-
-def test_a_deletion_that_the_selection_leaves_out_leaves_a_twin() -> None:
-    desired = desired_of(WEB, export("sea"), export(state=State.ABSENT))
-    options = PlanOptions(selection=Selection(targets=("batch_export.sea",)))
-    live = live_of(live_project(), live_export())
-    assert refused(planned(desired, live, base=BEFORE, options=options))
+    is_said = ["which was applied as this resource" in item.message for item in refused(plan)]
+    assert is_said == [True] * (not beside)
 
 
 @pytest.mark.parametrize(
@@ -235,62 +182,19 @@ def test_plan_i1_a_project_that_was_renamed_in_the_service(
     assert not refused(planned(desired_of(beside, export()), state, base=BEFORE))
 
 
-def test_two_declared_exports_at_one_place_are_noted_unless_beside_names_one() -> None:
-    live = live_of(live_project(), live_export(), live_export("e2", "Two"))
-    beside = export("two", lifecycle=Lifecycle(beside=("Lake",)))
-    noted = planned(desired_of(WEB, export(), export("two")), live)
-    assert "same-place" in [note.code for note in noted.notes]
-    silent = planned(desired_of(WEB, export(), beside), live)
-    assert "same-place" not in [note.code for note in silent.notes]
-
-
-@pytest.mark.parametrize("ignore", [(), ("Tw*",)])
-def test_an_update_to_the_place_of_a_twin_is_noted(ignore: tuple[str, ...]) -> None:
-    moved = live_export(destination=s3(prefix="old/"))
-    live = live_of(live_project(), moved, live_export("e9", "Twin"))
-    plan = planned(desired_of(WEB, export()), live, Policy(ignore=ignore), base=BEFORE)
-    assert not refused(plan)
-    assert "same-place" in [note.code for note in plan.notes]
-
-
-# Permuted names
-
-
-# Names that differ in case
-
-
-@pytest.mark.parametrize(
-    ("dialect", "is_refused"), [(Dialect.V2025, False), (Dialect.V2026, True), (None, False)]
-)
-def test_plan_i5_project_names_that_differ_only_in_case(
-    dialect: Dialect | None, *, is_refused: bool
-) -> None:
+@pytest.mark.parametrize("dialect", [None, *Dialect])
+def test_model_f6_plan_i5_project_names_that_differ_only_in_case(dialect: Dialect | None) -> None:
+    """The server refuses a second one, so the plan does."""
+    new, other = project("a", name="New"), project("b", name="NEW")
+    desired = desired_of(new, other, project("c", name="Else"), project(name="web"))
     live = live_of(live_project(), dialect=dialect)
-    plan = planned(desired_of(project(name="web")), live)
-    assert bool(refused(plan, "name-taken")) is is_refused
-    allowed = planned(desired_of(project(name="web")), live, Policy(attempt=("name-taken",)))
-    assert not refused(allowed, "name-taken")
-
-
-@pytest.mark.parametrize(
-    ("dialect", "is_refused"), [(Dialect.V2025, False), (Dialect.V2026, True), (None, False)]
-)
-def test_model_f6_two_creates_whose_names_differ_only_in_case(
-    dialect: Dialect | None, *, is_refused: bool
-) -> None:
-    """The second one is refused by the server, so the plan is."""
-    both = desired_of(project("a", name="New"), project("b", name="NEW"), project("c", name="Else"))
-    plan = planned(both, live_of(dialect=dialect))
-    assert [str(item.addresses[0]) for item in refused(plan, "name-taken")] == (
-        ["project.b"] if is_refused else []
-    )
+    refusals = refused(planned(desired, live), "name-taken")
+    is_refused = dialect is Dialect.V2026
+    assert [item.addresses for item in refusals] == [(other.address,), (WEB.address,)] * is_refused
     if is_refused:
-        (refusal,) = refused(plan, "name-taken")
-        assert "project.a is created with the name 'New'" in refusal.message
-        assert "attempt: [name-taken]" in (refusal.allow or "")
-    assert not refused(
-        planned(both, live_of(dialect=dialect), Policy(attempt=("name-taken",))), "name-taken"
-    )
+        assert "project.a is created with the name 'New'" in refusals[0].message
+        assert "attempt: [name-taken]" in (refusals[0].allow or "")
+    assert not refused(planned(desired, live, Policy(attempt=("name-taken",))), "name-taken")
 
 
 # Objects of another tool
@@ -312,10 +216,9 @@ def test_plan_i6_objects_of_another_tool_are_never_renamed_or_pruned(name: str) 
         assert [refusal.rule for refusal in plan.refusals] == ["posthog-definitions"]
     whole = planned(desired_of(WEB, export(name=name.strip(), destination=s3(prefix="q/"))), live)
     assert whole.empty
-    for policy in (PRUNE, GIT):
-        removed = planned(desired_of(WEB), live, policy, base=at_base)
-        assert removed.empty
-        assert [item.reason for item in removed.leaving] == ["posthog-definitions manages it, too"]
+    removed = planned(desired_of(WEB), live, PRUNE, base=at_base)
+    assert removed.empty
+    assert [item.reason for item in removed.leaving] == ["posthog-definitions manages it, too"]
 
 
 @pytest.mark.parametrize("name", [MARKED, FORK])
@@ -335,16 +238,24 @@ def noted(plan: Plan) -> list[Note]:
     return [note for note in plan.notes if note.code == "same-place"]
 
 
-def of_type_collisions(tag: str, **config: Any) -> dict[str, Any]:
-    return {"type": tag, "config": config}
-
-
 def plan_of(*destinations: Any) -> Plan:
     exports = [
         export(f"x{number}", name=f"X{number}", destination=destination)
         for number, destination in enumerate(destinations)
     ]
     return planned(desired_of(WEB, *exports), live_of(live_project()))
+
+
+NO_OP = {"type": "NoOp", "config": {}}
+BUCKET_B, BUCKET_C = (s3(bucket_name=SecretRef.of("env", name)) for name in "BC")
+
+
+def a_postgres(**config: Any) -> Any:
+    return postgres(**config)["destination"]
+
+
+def an_http(token: str) -> Any:
+    return of_type("HTTP", url="https://h.example", token=token)["destination"]
 
 
 @pytest.mark.parametrize(
@@ -355,66 +266,48 @@ def plan_of(*destinations: Any) -> Plan:
         (s3(), s3(prefix="q/"), False),
         (s3(), {**s3(), "type": "AwsS3"}, True),
         (s3(), s3(endpoint_url="https://minio.example"), False),
-        (s3(bucket_name=SecretRef.of("env", "B")), s3(bucket_name=SecretRef.of("env", "B")), True),
-        (s3(bucket_name=SecretRef.of("env", "B")), s3(bucket_name=SecretRef.of("env", "C")), False),
-        (
-            of_type_collisions("Postgres", host="h", database="d", schema="public", table_name="t"),
-            of_type_collisions("Postgres", host="h", database="d", table_name="t"),
-            True,
-        ),
-        (
-            of_type_collisions("Postgres", host="h", database="d", table_name="t"),
-            of_type_collisions("Postgres", host="h", database="d", table_name="u"),
-            False,
-        ),
+        (BUCKET_B, BUCKET_B, True),
+        (BUCKET_B, BUCKET_C, False),
+        (a_postgres(schema="public"), a_postgres(), True),
+        (a_postgres(), a_postgres(table_name="u"), False),
         # One address may take data for many places.
-        (
-            of_type_collisions("HTTP", url="https://h.example", token="a"),
-            of_type_collisions("HTTP", url="https://h.example", token="b"),
-            False,
-        ),
-        (of_type_collisions("NoOp"), of_type_collisions("NoOp"), False),
+        (an_http("a"), an_http("b"), False),
+        (NO_OP, NO_OP, False),
     ],
 )
 def test_two_exports_that_write_to_one_place(one: Any, other: Any, *, is_noted: bool) -> None:
     assert bool(noted(plan_of(one, other))) is is_noted
 
 
-def test_a_place_is_noted_once_with_its_parts() -> None:
-    (note,) = noted(plan_of(s3(), s3(), s3()))
-    assert note.message == (
-        "batch_export.x0, batch_export.x1, batch_export.x2 write to the same place (bucket 'b', "
-        "prefix 'p/'): files may be overwritten, and a table gets the rows of all"
-    )
+A, B = export("a"), export("b")
+LIVE_A, LIVE_B, TWIN = live_export("e1", "A"), live_export("e2", "B"), live_export("e9", "Twin")
+ELSEWHERE = live_export("e1", "A", destination=s3(prefix="live/"))
+A_IN_PART = export("a", destination=of_type("S3", bucket_name="b", region="r")["destination"])
+B_THERE = export("b", destination=s3(prefix="live/"))
+B_BESIDE = export("b", lifecycle=Lifecycle(beside=("A",)))
 
 
-def test_every_plan_has_the_note_also_without_changes() -> None:
-    live = live_of(live_project(), live_export("e1", "A"), live_export("e2", "B"))
-    plan = planned(desired_of(WEB, export("a", name="A"), export("b", name="B")), live)
-    assert plan.empty
-    assert len(noted(plan)) == 1
-
-
-def test_unmanaged_exports_count_beside_a_managed_one() -> None:
-    live = live_of(live_project(), live_export("e1", "A"), live_export("e2", "B"))
-    (note,) = noted(planned(desired_of(WEB, export("a", name="A")), live))
-    assert "batch_export.a, batch_export.id:e2 write to" in note.message
-    assert noted(planned(desired_of(WEB), live)) == []
-
-
-def test_fields_that_are_not_declared_count_as_live() -> None:
-    live = live_of(live_project(), live_export("e1", "A", destination=s3(prefix="live/")))
-    partial = {"type": "S3", "config": {"bucket_name": "b", "region": "r"}}
-    exports = export("a", name="A", destination=partial), export("b", name="B", destination=s3())
-    assert noted(planned(desired_of(WEB, *exports), live)) == []
-    same = export("b", name="B", destination=s3(prefix="live/"))
-    assert len(noted(planned(desired_of(WEB, exports[0], same), live))) == 1
-
-
-def test_an_export_that_is_deleted_does_not_count() -> None:
-    live = live_of(live_project(), live_export("e1", "A"))
-    gone = export("a", name="A", state=State.ABSENT)
-    assert noted(planned(desired_of(WEB, gone, export("b", name="B")), live)) == []
+@pytest.mark.parametrize(
+    ("resources", "live", "who"),
+    [
+        pytest.param([A, B], [LIVE_A, LIVE_B], ["batch_export.b"], id="both live"),
+        pytest.param([A, B_BESIDE], [LIVE_A, LIVE_B], [], id="intended"),
+        pytest.param([A], [LIVE_A, LIVE_B], ["batch_export.id:e2"], id="an unmanaged one"),
+        pytest.param([], [LIVE_A, LIVE_B], [], id="only unmanaged ones"),
+        pytest.param([A], [ELSEWHERE, LIVE_B], ["batch_export.id:e2"], id="an update to it"),
+        pytest.param([A], [ELSEWHERE, TWIN], ["batch_export.id:e9"], id="to an ignored one"),
+        pytest.param([A_IN_PART, B], [ELSEWHERE], [], id="what is not declared counts as live"),
+        pytest.param([A_IN_PART, B_THERE], [ELSEWHERE], ["batch_export.b"], id="the same place"),
+        pytest.param([export("a", state=State.ABSENT), B], [LIVE_A], [], id="a deleted one"),
+    ],
+)
+def test_exports_count_beside_a_managed_one(
+    resources: list[Resource], live: list[LiveObject], who: list[str]
+) -> None:
+    plan = planned(desired_of(WEB, *resources), live_of(live_project(), *live), IGNORING)
+    shown = [note.message.partition(" write to the same place")[0] for note in noted(plan)]
+    assert shown == [f"batch_export.a, {name}" for name in who]
+    assert not refused(plan)
 
 
 def test_model_mutation_at_most_five_exports_and_twenty_places_are_listed() -> None:
@@ -500,34 +393,24 @@ def test_at_most_three_objects_and_twenty_creates_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("wanted", "name", "reason"),
     [
-        ("web", "same name"),
-        ("Web-shop", "same name"),
-        ("\uff37eb sho\uff50", "same name"),
-        ("Web shopp", "similar name"),
-        ("Lab", None),
+        ("Web", "web", "same name"),
+        ("Web Shop", "Web-shop", "same name"),
+        ("Web Shop", "\uff37eb sho\uff50", "same name"),
+        ("Web Shop", "Web shopp", "similar name"),
+        ("Web Shop", "Lab", None),
+        ("Team number 4", "Team number 3", None),
     ],
 )
 def test_terraform_2_a_project_that_looks_like_a_planned_create(
-    name: str, reason: str | None
+    wanted: str, name: str, reason: str | None
 ) -> None:
-    wanted = "Web" if name == "web" else "Web Shop"
     desired = desired_of(project(name=wanted, timezone="Europe/Berlin"))
     notes = look_alikes(planned(desired, live_of(live_project(7, name))))
-    assert notes == (
-        {}
-        if reason is None
-        else {
-            "project.web": f"unmanaged: '{name}' (id 7, {reason}). "
-            f"If it is this one, set `lifecycle: {{renamed_from: ['{name}']}}`"
-        }
-    )
-
-
-def test_names_that_differ_in_a_number_are_not_similar() -> None:
-    desired = desired_of(project(name="Team number 4"))
-    assert look_alikes(planned(desired, live_of(live_project(7, "Team number 3")))) == {}
+    way = f"If it is this one, set `lifecycle: {{renamed_from: ['{name}']}}`"
+    message = f"unmanaged: '{name}' (id 7, {reason}). {way}"
+    assert notes == ({} if reason is None else {"project.web": message})
 
 
 def test_plan_i4_an_id_is_advised_for_its_environment_only() -> None:

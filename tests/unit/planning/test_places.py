@@ -25,7 +25,6 @@ from tests.support.worlds import (
     planned,
     project,
     s3,
-    with_secrets,
 )
 
 WEB = project()
@@ -89,114 +88,64 @@ def dangers(plan: Plan) -> list[str]:
     ]
 
 
-LAKE = export(destination=postgres())
-TYPES: dict[str, tuple[tuple[Resource, ...], tuple[Resource, ...], Dialect]] = {
-    "another host": ((LAKE,), (export(destination=postgres(EVIL)),), Dialect.INTERFACE),
-    "another port": ((LAKE,), (export(destination=postgres(port=666)),), Dialect.INTERFACE),
-    "another host and type": (
-        (LAKE,),
-        (export(destination=postgres(EVIL, "Redshift")),),
-        Dialect.INTERFACE,
-    ),
-    "a type with the secrets of another": (
-        (export(destination=s3(aws_access_key_id=USER, aws_secret_access_key=PASSWORD)),),
-        (export(destination=postgres(EVIL)),),
-        Dialect.INTERFACE,
-    ),
-    "a replacement": (
-        (LAKE,),
-        (export(destination=postgres(EVIL, "Redshift"), lifecycle=Lifecycle(allow_replace=True)),),
-        Dialect.V2026,
-    ),
-    "a new export beside it": (
-        (LAKE,),
-        (LAKE, export("pond", destination=postgres(EVIL))),
-        Dialect.INTERFACE,
-    ),
-    "a secret inside of text": (
-        (LAKE,),
-        (
-            LAKE,
-            export(
-                "pond",
-                destination=postgres(
-                    EVIL, user="u", password=SecretRef(("x-", SecretSource("env", "PG_PASSWORD")))
-                ),
-            ),
-        ),
-        Dialect.INTERFACE,
-    ),
-    "the endpoint of a bucket": (
-        (export(destination=with_secrets()),),
-        (export(destination=with_secrets(endpoint_url=f"https://{EVIL}")),),
-        Dialect.INTERFACE,
-    ),
-    "secrets that the service stores": (
-        (export(destination=postgres(user=None, password=None)),),
-        (export(destination=postgres(EVIL, user=None, password=None)),),
-        Dialect.INTERFACE,
-    ),
-    "one secret that the service stores": (
-        (export(destination=postgres(user=None)),),
-        (export(destination=postgres(EVIL, user=None, password=SecretRef.of("env", "OWN"))),),
-        Dialect.INTERFACE,
-    ),
-    "another integration": (
-        (export(destination=integrated(1)),),
-        (export(destination=integrated(2)),),
-        Dialect.V2026,
-    ),
-    "another integration with secrets": (
-        (export(destination=integrated(1, user=USER, password=PASSWORD)),),
-        (
-            export(destination=integrated(1, user=USER, password=PASSWORD)),
-            export("pond", destination=integrated(2, user=USER, password=PASSWORD)),
-        ),
-        Dialect.V2026,
-    ),
-    "keys of copy_inputs": (
-        (
-            export(
-                destination=postgres(kind="Redshift", copy_inputs={"authorization": {"k": USER}})
-            ),
-        ),
-        (
-            export(
-                destination=postgres(EVIL, "Redshift", copy_inputs={"authorization": {"k": USER}})
-            ),
-        ),
-        Dialect.INTERFACE,
-    ),
-}
+PG, S3_KEYS = postgres(), s3(aws_access_key_id=USER, aws_secret_access_key=PASSWORD)
+LAKE = export(destination=PG)
+OLD, NEW = Dialect.INTERFACE, Dialect.V2026
+BOTH, STORED = {"user": USER, "password": PASSWORD}, {"user": None, "password": None}
+IN_TEXT = SecretRef(("x-", SecretSource("env", "PG_PASSWORD")))
+OWN_PASSWORD = {"user": None, "password": SecretRef.of("env", "OWN")}
+COPIED = {"kind": "Redshift", "copy_inputs": {"authorization": {"k": USER}}}
 
 
-@pytest.mark.parametrize("case", TYPES)
-def test_plan_v1_a_known_secret_goes_to_a_new_address(case: str) -> None:
-    before, after, dialect = TYPES[case]
-    policy = Policy(deny=("credentials-to-new-address",))
-    plan = changed(*after, before=before, dialect=dialect, policy=policy)
+def pond(destination: dict[str, Any]) -> Resource:
+    return export("pond", destination=destination)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "dialect"),
+    [
+        pytest.param(PG, postgres(EVIL), OLD, id="another host"),
+        pytest.param(PG, postgres(port=666), OLD, id="another port"),
+        pytest.param(PG, postgres(EVIL, "Redshift"), OLD, id="another host and type"),
+        pytest.param(S3_KEYS, postgres(EVIL), OLD, id="a type with the secrets of another"),
+        pytest.param(PG, postgres(EVIL, "Redshift"), NEW, id="a replacement"),
+        pytest.param(PG, pond(postgres(EVIL)), OLD, id="a new export beside it"),
+        pytest.param(
+            PG, pond(postgres(EVIL, user="u", password=IN_TEXT)), OLD, id="inside of text"
+        ),
+        pytest.param(S3_KEYS, s3(**S3_KEYS["config"], endpoint_url=EVIL), OLD, id="an endpoint"),
+        pytest.param(postgres(**STORED), postgres(EVIL, **STORED), OLD, id="stored secrets"),
+        pytest.param(postgres(user=None), postgres(EVIL, **OWN_PASSWORD), OLD, id="a stored one"),
+        pytest.param(integrated(1), integrated(2), NEW, id="another integration"),
+        pytest.param(
+            integrated(1, **BOTH), pond(integrated(2, **BOTH)), NEW, id="an integration and secrets"
+        ),
+        pytest.param(postgres(**COPIED), postgres(EVIL, **COPIED), OLD, id="copy_inputs"),
+    ],
+)
+def test_plan_v1_a_known_secret_goes_to_a_new_address(
+    before: dict[str, Any], after: dict[str, Any] | Resource, dialect: Dialect
+) -> None:
+    lake = export(destination=before)
+    now = [lake, after] if isinstance(after, Resource) else [export(destination=after)]
+    options, policy = PlanOptions(allow_replace=True), Policy(deny=("credentials-to-new-address",))
+    plan = changed(*now, before=(lake,), dialect=dialect, options=options, policy=policy)
     assert len(dangers(plan)) == 1
     assert "deny" in [refusal.rule for refusal in plan.refusals]
     (text,) = texts(plan, Novelty.SECRET)
     what, _, where = text.rpartition(" -> ")
     assert dangers(plan)[0].startswith(f"data goes to {where}")
     assert where.startswith("integration") or what in dangers(plan)[0]
-
-
-@pytest.mark.parametrize("case", ["another host", "another host and type", "another port"])
-def test_plan_v1_without_a_base_the_address_of_the_object_counts(case: str) -> None:
-    before, after, dialect = TYPES[case]
-    assert len(dangers(changed(*after, before=before, dialect=dialect, base=False))) == 1
-    beside = (LAKE, export("pond", destination=postgres()))
-    assert dangers(changed(*beside, before=(LAKE,), base=False)) == []
+    if before is PG and now[0] is not lake:
+        # Without a base, the address of the object counts.
+        assert len(dangers(changed(*now, before=(lake,), dialect=dialect, base=False))) == 1
 
 
 def test_plan_v1_a_rotated_secret_says_where_it_went_where_the_base_lacks_the_object() -> None:
-    pond = export("pond", destination=s3(aws_access_key_id=USER, aws_secret_access_key=PASSWORD))
-    moved = export("pond", destination=postgres(EVIL))
+    same = pond(S3_KEYS)
     for live, after, before in (
-        (pond, pond, "db.example:5432"),
-        (export("pond", destination=postgres("two.example")), moved, "two.example:5432"),
+        (same, same, "db.example:5432"),
+        (pond(postgres("two.example")), pond(postgres(EVIL)), "two.example:5432"),
     ):
         plan = planned(
             desired_of(WEB, LAKE, after),
@@ -210,28 +159,27 @@ def test_plan_v1_a_rotated_secret_says_where_it_went_where_the_base_lacks_the_ob
 
 
 OTHER = SecretRef.of("env", "OTHER")
-HARMLESS: dict[str, tuple[Resource, ...]] = {
-    "known secrets at a known address": (LAKE, export("pond", destination=postgres())),
-    "new secrets at a new address": (
-        LAKE,
-        export("pond", destination=postgres("new.example", user=OTHER, password=OTHER)),
-    ),
-    "new secrets with a move": (
-        export(destination=postgres("new.example", user=OTHER, password=OTHER)),
-    ),
-    "the same host in capitals": (export(destination=postgres("DB.Example.")),),
-    "another table": (export(destination=postgres(table_name="other")),),
-    "nothing of the destination": (export(destination=postgres(), interval="day"),),
-}
+ELSEWHERE = postgres("new.example", user=OTHER, password=OTHER)
 
 
-@pytest.mark.parametrize("case", HARMLESS)
+@pytest.mark.parametrize(
+    ("after", "hosts", "base"),
+    [
+        pytest.param((LAKE, pond(PG)), 0, True, id="known secrets at a known address"),
+        pytest.param((LAKE, pond(PG)), 0, False, id="the same without a base"),
+        pytest.param((LAKE, pond(ELSEWHERE)), 1, True, id="new secrets at a new address"),
+        pytest.param((export(destination=ELSEWHERE),), 1, True, id="new secrets with a move"),
+        pytest.param((export(destination=postgres("DB.Example.")),), 0, True, id="capitals"),
+        pytest.param((export(destination=postgres(table_name="x")),), 0, True, id="another table"),
+        pytest.param((export(destination=PG, interval="day"),), 0, True, id="another interval"),
+    ],
+)
 def test_a_pair_of_secret_and_address_that_is_known_or_new_as_a_whole_is_no_danger(
-    case: str,
+    after: tuple[Resource, ...], hosts: int, *, base: bool
 ) -> None:
-    plan = changed(*HARMLESS[case], before=(LAKE,))
+    plan = changed(*after, before=(LAKE,), base=base)
     assert dangers(plan) == []
-    assert ("new.example:5432" in texts(plan, Novelty.HOST)) is ("new secrets" in case)
+    assert texts(plan, Novelty.HOST) == ["new.example:5432"] * hosts
 
 
 @pytest.mark.parametrize(
@@ -274,85 +222,81 @@ def test_secrets_go_to_the_live_address_where_changes_of_it_are_ignored() -> Non
     assert change.reach == (f"{EVIL}:5432",)
 
 
-def test_plan_v5_a_changed_reference_is_new_behind_a_rotation_too() -> None:
-    after = export(destination=postgres(password=OTHER))
-    for options in (PlanOptions(), PlanOptions(rotate=("*",))):
-        plan = changed(after, before=(LAKE,), options=options)
-        (item,) = new_in(plan)
-        assert (item.sort, item.before) == (Novelty.REFERENCE, "${secret:env:PG_PASSWORD}")
-        assert item.shown == "password env:OTHER -> db.example:5432"
+def http(url: str) -> dict[str, Any]:
+    return {"type": "HTTP", "config": {"url": url}}
 
 
-PLACES: list[tuple[dict[str, Any], list[tuple[Novelty, str]]]] = [
-    (s3(bucket_name="evil"), [(Novelty.BUCKET, "s3://evil")]),
-    (s3(endpoint_url="https://e"), [(Novelty.HOST, "s3://b at https://e")]),
-    (s3(prefix="other/"), []),
-    (integrated(7), [(Novelty.INTEGRATION, "integration 7")]),
-    (
-        {"type": "AwsS3", "integration": 7, "config": {"bucket_name": "b", "prefix": ""}},
-        [(Novelty.INTEGRATION, "integration 7")],
-    ),
-    (
-        {"type": "S3Compatible", "integration": 7, "config": {"bucket_name": "b"}},
-        [(Novelty.INTEGRATION, "s3://b by integration 7")],
-    ),
-    ({"type": "HTTP", "config": {"url": "https://e/batch/"}}, [(Novelty.HOST, "https://e/batch/")]),
-    (
-        {"type": "Snowflake", "config": {"account": "a", "database": "d"}},
-        [(Novelty.HOST, "Snowflake account a")],
-    ),
-    (
-        {"type": "BigQuery", "config": {"project_id": "p", "dataset_id": "d"}},
-        [(Novelty.BUCKET, "BigQuery project p")],
-    ),
-    ({"type": "Kafka", "config": {"hosts": ["e"]}}, [(Novelty.HOST, "Kafka e")]),
-    (
-        postgres(kind="Redshift", copy_inputs={"s3_bucket": "evil", "authorization": 6}),
-        [
-            (Novelty.HOST, "db.example:5439"),
-            (Novelty.INTEGRATION, "authorization 6"),
-            (Novelty.BUCKET, "s3://evil"),
-        ],
-    ),
-    ({"type": "NoOp", "config": {}}, []),
-]
+def of_type(tag: str, integration: int | None = None, **config: Any) -> dict[str, Any]:
+    by = {} if integration is None else {"integration": integration}
+    return {"type": tag, **by, "config": config}
 
 
-@pytest.mark.parametrize(("destination", "expected"), PLACES, ids=lambda item: str(item)[:40])
+HOST, BUCKET, INTEGRATION = Novelty.HOST, Novelty.BUCKET, Novelty.INTEGRATION
+REDSHIFT = postgres(kind="Redshift", copy_inputs={"s3_bucket": "evil", "authorization": 6})
+PARTS = [(HOST, "db.example:5439"), (INTEGRATION, "authorization 6"), (BUCKET, "s3://evil")]
+SNOWFLAKE = of_type("Snowflake", account="a", database="d")
+BIG_QUERY = of_type("BigQuery", project_id="p", dataset_id="d")
+BY_INTEGRATION = [(INTEGRATION, "s3://b by integration 7")]
+
+
+@pytest.mark.parametrize(
+    ("destination", "expected"),
+    [
+        (s3(bucket_name="evil"), [(BUCKET, "s3://evil")]),
+        (s3(endpoint_url="https://e"), [(HOST, "s3://b at https://e")]),
+        (s3(prefix="other/"), []),
+        (integrated(7), [(INTEGRATION, "integration 7")]),
+        (of_type("AwsS3", 7, bucket_name="b", prefix=""), [(INTEGRATION, "integration 7")]),
+        (of_type("S3Compatible", 7, bucket_name="b"), BY_INTEGRATION),
+        (http("https://e/batch/"), [(HOST, "https://e/batch/")]),
+        (SNOWFLAKE, [(HOST, "Snowflake account a")]),
+        (BIG_QUERY, [(BUCKET, "BigQuery project p")]),
+        (of_type("Kafka", hosts=["e"]), [(HOST, "Kafka e")]),
+        (of_type("Kafka"), [(HOST, "Kafka")]),
+        # In JSON nothing is escaped.
+        (postgres("d\u0430t\u0430.example"), [(HOST, "d\u0430t\u0430.example:5432")]),
+        (REDSHIFT, PARTS),
+        (of_type("NoOp"), []),
+    ],
+    ids=lambda item: str(item)[:40],
+)
 def test_plan_v3_each_place_is_new_once(
     destination: dict[str, Any], expected: list[tuple[Novelty, str]]
 ) -> None:
     lake = export(destination=s3())
-    plan = changed(lake, export("pond", destination=destination), before=(lake,))
+    plan = changed(lake, pond(destination), before=(lake,))
     found = [(item.sort, item.text) for item in new_in(plan)]
     assert [item for item in found if item[0] is not Novelty.QUERY] == expected
 
 
-DATA: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
-    ({}, {"model": "persons"}, "model persons -> s3://b", "everything"),
-    (
-        {},
-        {"sql_query": "select email from persons  p"},
-        "query over persons: select email from persons p -> s3://b",
-        "everything",
-    ),
-    ({"destination": s3(exclude_events=["x"])}, {}, "everything -> s3://b", "exclude events x"),
-    (
-        {"destination": s3(include_events=["a"])},
-        {"destination": s3(include_events=["b", "a"])},
-        "include events a, b -> s3://b",
-        "include events a",
-    ),
+PERSONS, SELECT = "select email from persons  p", "select email from persons p"
+ONE, TWO = ({"destination": s3(include_events=names)} for names in (["a"], ["b", "a"]))
+MODES = [
+    {"model": "hogql", "hogql_query": "select 1", "hogql_modifiers": {"mode": mode}}
+    for mode in ("a", "b")
 ]
+MODE_A, MODE_B = (
+    f'model hogql, query over ?: select 1, hogql modifiers {{"mode":"{mode}"}}' for mode in "ab"
+)
 
 
-@pytest.mark.parametrize(("before", "after", "text", "former"), DATA)
+@pytest.mark.parametrize(
+    ("before", "after", "text", "former"),
+    [
+        ({}, {"model": "persons"}, "model persons", "everything"),
+        ({}, {"sql_query": PERSONS}, f"query over persons: {SELECT}", "everything"),
+        ({"destination": s3(exclude_events=["x"])}, {}, "everything", "exclude events x"),
+        (ONE, TWO, "include events a, b", "include events a"),
+        (*MODES, MODE_B, MODE_A),
+    ],
+)
 def test_plan_v2_other_data_at_a_known_place_is_new(
     before: dict[str, Any], after: dict[str, Any], text: str, former: str
 ) -> None:
     plan = changed(export(**after), before=(export(**before),))
     (item,) = new_in(plan)
-    assert (item.sort, item.shown, item.before) == (Novelty.QUERY, text, former)
+    expected = (Novelty.QUERY, f"{text} -> s3://b", former)
+    assert (item.sort, item.shown, item.before) == expected
 
 
 def test_what_and_where_are_judged_as_a_pair() -> None:
@@ -365,36 +309,35 @@ def test_what_and_where_are_judged_as_a_pair() -> None:
     assert not new_in(changed(rewritten, before=(export(sql_query="select event from events"),)))
 
 
-def test_an_export_that_begins_to_run_again_is_judged_as_a_new_one() -> None:
-    forgotten = export(destination=s3(bucket_name="forgotten"), paused=True)
-    other = export("other")
-    unpaused = export(destination=s3(bucket_name="forgotten"), paused=False)
-    (item,) = new_in(changed(unpaused, other, before=(forgotten, other)))
-    assert (item.text, item.again) == ("s3://forgotten", True)
-    beside = export("beside", destination=s3(bucket_name="forgotten"))
-    assert new_in(changed(unpaused, beside, before=(forgotten, beside))) == []
-    paused_too = export("beside", destination=s3(bucket_name="forgotten"), paused=True)
-    assert new_in(changed(unpaused, paused_too, before=(forgotten, paused_too)))
-    ended = export(end_at="2026-01-01T00:00:00Z")
-    (item,) = new_in(changed(export(), before=(ended,)))
-    assert (item.text, item.again) == ("s3://b", True)
-    assert new_in(changed(export(end_at="2026-02-01T00:00:00Z"), before=(ended,))) == []
+FORGOTTEN = s3(bucket_name="forgotten")
+PAUSED = export(destination=FORGOTTEN, paused=True)
+UNPAUSED = export(destination=FORGOTTEN, paused=False)
+ENDED = export(end_at="2026-01-01T00:00:00Z")
+ENDED_LATER = export(end_at="2026-02-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "beside", "expected"),
+    [
+        (PAUSED, UNPAUSED, export("other"), ["s3://forgotten"]),
+        (PAUSED, UNPAUSED, export("other", destination=FORGOTTEN), []),
+        (PAUSED, UNPAUSED, export("other", destination=FORGOTTEN, paused=True), ["s3://forgotten"]),
+        (ENDED, export(), None, ["s3://b"]),
+        (ENDED, ENDED_LATER, None, []),
+    ],
+)
+def test_an_export_that_begins_to_run_again_is_judged_as_a_new_one(
+    before: Resource, after: Resource, beside: Resource | None, expected: list[str]
+) -> None:
+    others = (beside,) if beside else ()
+    plan = changed(after, *others, before=(before, *others))
+    assert [(item.text, item.again) for item in new_in(plan)] == [(x, True) for x in expected]
 
 
 def test_an_unpaused_export_shows_what_it_reaches() -> None:
-    unpaused = export(model="persons", paused=False)
-    plan = changed(unpaused, before=(export(model="persons", paused=True),))
-    (change,) = plan.effective
-    assert change.action is Action.UNPAUSE
-    assert change.reach == ("s3://b", "model persons")
-
-
-def test_a_first_apply_lists_what_is_not_everything() -> None:
-    plan = changed(export(model="persons"), export("other", sql_query="select 1"), export("all"))
-    queries = ["model persons -> s3://b", "query over ?: select 1 -> s3://b"]
-    assert texts(plan, Novelty.QUERY) == queries
-    (_, *others) = [item for item in new_in(plan) if item.sort is Novelty.BUCKET]
-    assert [item.inside for item in others] == [("source Web", "prefix p/")] * 2
+    paused = export(model="persons", paused=True)
+    (change,) = changed(export(model="persons", paused=False), before=(paused,)).effective
+    assert (change.action, change.reach) == (Action.UNPAUSE, ("s3://b", "model persons"))
 
 
 @pytest.mark.parametrize(
@@ -422,91 +365,74 @@ def test_in_a_project_that_the_plan_creates_every_place_is_new() -> None:
 PARTNER = s3(bucket_name="partner-drop")
 
 
-def by_name(key: str, name: str) -> Resource:
-    return replace(export(key, destination=PARTNER), parent=ParentRef(name=name))
+def sending(key: str, /, **parent: str) -> Resource:
+    """Return an export to the partner from a project with a key or a name."""
+    return replace(export(key, destination=PARTNER), parent=ParentRef(**parent))
 
 
-REPOINTED: dict[str, tuple[tuple[Resource, ...], tuple[Resource, ...], dict[str, str]]] = {
-    "by a pinned id": (
-        (project("web"), export(destination=PARTNER), project("hr", name="HR")),
-        (
-            replace(project("web", name="HR"), pinned_id="2"),
-            replace(project("shop", name="Web"), pinned_id="1"),
-            export("people", destination=PARTNER),
-            export(parent="shop", destination=PARTNER),
+HR = replace(project("web", name="HR"), pinned_id="2")
+SHOP = replace(project("shop", name="Web"), pinned_id="1")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "names"),
+    [
+        pytest.param(
+            (project("web"), sending("lake", key="web"), project("hr", name="HR")),
+            (HR, SHOP, sending("people", key="web"), sending("lake", key="shop")),
+            ("Web", "HR"),
+            id="by a pinned id",
         ),
-        {"1": "Web", "2": "HR"},
-    ),
-    "by names that the service changed": (
-        (by_name("lake", "Web"),),
-        (by_name("people", "Web"), by_name("lake", "Old")),
-        {"1": "Old", "2": "Web"},
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REPOINTED)
-def test_r1_what_another_project_sends_under_the_same_name_or_key_is_new(case: str) -> None:
+        pytest.param(
+            (sending("lake", name="Web"),),
+            (sending("people", name="Web"), sending("lake", name="Old")),
+            ("Old", "Web"),
+            id="by names that the service changed",
+        ),
+    ],
+)
+def test_r1_what_another_project_sends_under_the_same_name_or_key_is_new(
+    before: tuple[Resource, ...], after: tuple[Resource, ...], names: tuple[str, str]
+) -> None:
     """R1: a re-pointed key of a project hid where its data goes."""
-    before, after, names = REPOINTED[case]
     lake = live_export(destination=PARTNER)
     base = inventory_of(desired_of(*before), live_of(live_project(), live_project(2, "HR"), lake))
-    projects = (live_project(int(number), name) for number, name in names.items())
+    projects = (live_project(number, name) for number, name in enumerate(names, start=1))
     plan = planned(desired_of(*after), live_of(*projects, lake), base=base)
     found = {
-        str(change.address): [item.text for item in change.new if item.sort is Novelty.BUCKET]
+        str(change.address): [item.text for item in change.new if item.sort is BUCKET]
         for change in plan.effective
     }
     assert found == {"batch_export.people": ["s3://partner-drop"]}
 
 
-UNKNOWN: list[tuple[dict[str, Any], list[str]]] = [
-    ({"target": "https://evil.example/x"}, ["https://evil.example/x"]),
-    ({"site": "EVIL.example"}, ["evil.example"]),
-    ({"hook": "kafka:9092"}, ["kafka:9092"]),
-    ({"path": "//evil/share"}, ["//evil/share"]),
-    ({"path": "\\\\evil\\share"}, ["\\\\evil\\share"]),
-    ({"routes": [{"to": "a.example"}, {"to": ["10.0.0.1"]}]}, ["a.example", "10.0.0.1"]),
-    ({"routes": {"evil.example": {"topic": "t"}}}, ["evil.example"]),
-    ({"line": "host=evil.example port=1"}, ["host=evil.example port=1"]),
-    ({"to": "me@evil", "v6": "2001:db8::1"}, ["me@evil", "2001:db8::1"]),
-    ({"host": "evil", "port": 9}, ["evil", "9"]),
-    ({"topic": "orders", "size": 1.5, "on": True, "none": None, "time": "10:30"}, []),
-]
-
-
-@pytest.mark.parametrize(("config", "expected"), UNKNOWN, ids=lambda item: str(item)[:40])
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"target": "https://evil.example/x"}, ["https://evil.example/x"]),
+        ({"site": "EVIL.example"}, ["evil.example"]),
+        ({"hook": "kafka:9092"}, ["kafka:9092"]),
+        ({"path": "//evil/share"}, ["//evil/share"]),
+        ({"path": "\\\\evil\\share"}, ["\\\\evil\\share"]),
+        ({"routes": [{"to": "a.example"}, {"to": ["10.0.0.1"]}]}, ["a.example", "10.0.0.1"]),
+        ({"routes": {"evil.example": {"topic": "t"}}}, ["evil.example"]),
+        ({"line": "host=evil.example port=1"}, ["host=evil.example port=1"]),
+        ({"to": "me@evil", "v6": "2001:db8::1"}, ["me@evil", "2001:db8::1"]),
+        ({"host": "evil", "port": 9}, ["evil", "9"]),
+        ({"topic": "orders", "size": 1.5, "on": True, "none": None, "time": "10:30"}, []),
+    ],
+    ids=lambda item: str(item)[:40],
+)
 def test_r7_every_address_of_an_unknown_type_is_a_place(
     config: dict[str, Any], expected: list[str]
 ) -> None:
     """R7: an address under a name that says nothing was no new place."""
-    known = export(destination={"type": "Kafka", "config": {"target": "known.example"}})
-    now = export(destination={"type": "Kafka", "config": {"target": "known.example", **config}})
+    known = export(destination=of_type("Kafka", target="known.example"))
+    now = export(destination=of_type("Kafka", **{"target": "known.example", **config}))
     plan = changed(now, before=(known,))
     listed = [text for text in texts(plan) if text.startswith("Kafka ")]
     assert listed == [f"Kafka {text}" for text in expected]
     assert texts(changed(now, before=(now,))) == []
-
-
-def test_an_unknown_type_without_an_address_is_a_place() -> None:
-    assert texts(changed(export(destination={"type": "Kafka", "config": {}}))) == ["Kafka"]
-
-
-def test_places_in_json_are_not_escaped() -> None:
-    letters = "d\u0430t\u0430.example"
-    plan = changed(export(destination=postgres(letters)))
-    assert texts(plan, Novelty.HOST) == [f"{letters}:5432"]
-
-
-def test_other_modifiers_at_a_known_place_are_new() -> None:
-    def query(mode: str) -> Resource:
-        modifiers = {"personsOnEventsMode": mode}
-        return export(model="hogql", hogql_query="select 1", hogql_modifiers=modifiers)
-
-    plan = changed(query("b"), before=(query("a"),), dialect=Dialect.V2026)
-    (item,) = new_in(plan)
-    assert item.sort is Novelty.QUERY
-    assert 'hogql modifiers {"personsOnEventsMode":"b"}' in item.what
 
 
 def test_the_content_of_a_secret_file_is_known_under_another_name() -> None:
