@@ -23,7 +23,7 @@ from tests.conftest import StartService
 from tests.support import worlds
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import DIALECTS, RunningEmulator
-from tests.support.fields import BY_INTEGRATION, INLINE, INTEGRATIONS, QUERIES, at
+from tests.support.fields import BY_INTEGRATION, INLINE, INTEGRATIONS, QUERIES
 from tests.support.simulated import no_op_export
 from tests.support.transport import connected, resolver
 from tests.support.worlds import KINDS, export, project, s3
@@ -53,10 +53,10 @@ def running(request: pytest.FixtureRequest, service_of: StartService) -> Running
     return service_of(seed_of(), "--dialect", request.param)
 
 
-def config_of(fields: Mapping[str, list[Any]]) -> dict[str, Any]:
+def config_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: SecretRef.of("env", "X") if str(value).startswith("${secret") else value
-        for name, value in at(fields, 0).items()
+        for name, value in fields.items()
         if name != "copy_inputs"
     } | ({"mode": "INSERT"} if "mode" in fields else {})
 
