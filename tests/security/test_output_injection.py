@@ -73,11 +73,20 @@ def commands_in(text: str, *, annotations: bool = False) -> list[str]:
     ]
 
 
-def assert_safe(ran: Ran, *, annotations: bool = False) -> Ran:
+def assert_safe(ran: Ran, *, annotations: bool = False) -> None:
     assert commands_in(ran.out, annotations=annotations) == []
     assert commands_in(ran.err) == []
     text = ran.out + ran.err
     assert {text[place] for place in misleading(text)} <= {"\n"}
+
+
+def run(
+    *words: object, codes: tuple[int, ...] = (0,), annotations: bool = False, **environ: str
+) -> Ran:
+    """Run a command, and check that nothing that it prints is a command or misleads."""
+    ran = reconciler(*map(str, words), environ=environ)
+    assert ran.code in codes, (words, ran.err)
+    assert_safe(ran, annotations=annotations)
     return ran
 
 
@@ -114,28 +123,16 @@ def test_security_8_only_annotations_that_we_build_stay_commands() -> None:
     assert safe_output(text + "x").startswith("\\x3a:error")
 
 
-def organization(*names: str) -> dict[str, Any]:
-    projects = [
-        {"id": 2 + number, "name": name, "batch_exports": []} for number, name in enumerate(names)
-    ]
-    return {"id": "org", "name": "Acme", "projects": projects}
-
-
-def seed() -> dict[str, Any]:
-    exports = [
-        {
-            "name": payload,
-            "interval": "day",
-            "model": "events",
-            "destination": {"type": "NoOp", "config": {}},
-        }
-        for payload in SERVED
-    ]
-    acme = organization(*SERVED)
-    acme["projects"].append({"id": 1, "name": "Web", "batch_exports": exports})
-    return {"organizations": [acme], "keys": [{"value": "phx_key"}]}
-
-
+EXPORT = {"model": "events", "destination": {"type": "NoOp", "config": {}}}
+LIVE = [{**EXPORT, "name": name, "interval": "day"} for name in SERVED]
+PROJECTS = [
+    *({"id": 2 + number, "name": name, "batch_exports": []} for number, name in enumerate(SERVED)),
+    {"id": 1, "name": "Web", "batch_exports": LIVE},
+]
+SEED = {
+    "organizations": [{"id": "org", "name": "Acme", "projects": PROJECTS}],
+    "keys": [{"value": "phx_key"}],
+}
 WORKSPACE = "version: 1\n"
 S3_FILE = """\
 projects: {web: {name: Web}}
@@ -156,28 +153,19 @@ batch_exports:
 
 
 def hostile_workspace(folder: Path) -> Path:
-    """Write resources that update every export, one that is new, and one with every reference."""
-    resources = {
-        "projects": {"web": {"name": "Web"}},
-        "batch_exports": {
-            f"export_{number}": {
-                "project": "web",
-                "name": payload,
-                "interval": "hour",
-                "destination": {"type": "NoOp", "config": {}},
-            }
-            for number, payload in enumerate([*SERVED, f"new {PAYLOADS[6]}"])
-        },
+    """Write resources that update every export, and one that is new."""
+    names = [*SERVED, f"new {PAYLOADS[6]}"]
+    exports = {
+        f"export_{number}": {**EXPORT, "project": "web", "name": name, "interval": "hour"}
+        for number, name in enumerate(names)
     }
-    return write(
-        folder,
-        {"reconciler.yaml": WORKSPACE, "exports.yaml": yaml.safe_dump(resources, width=10_000)},
-    )
+    text = yaml.safe_dump({"projects": {"web": {"name": "Web"}}, "batch_exports": exports})
+    return write(folder, {"reconciler.yaml": WORKSPACE, "exports.yaml": text})
 
 
 @pytest.fixture
 def service(service_of: StartService) -> RunningEmulator:
-    return service_of(seed())
+    return service_of(SEED)
 
 
 @pytest.mark.parametrize("output_format", formats_of("plan"))
@@ -189,22 +177,17 @@ def test_security_8_plans_of_hostile_names(
     environ = service.environ()
     runner = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     is_github = output_format == "github"
-    ran = assert_safe(
-        reconciler("plan", *options, "--out", saved, environ=environ | runner),
-        annotations=is_github,
-    )
-    assert ran.code == 0, ran.err
+    ran = run("plan", *options, "--out", saved, annotations=is_github, **environ, **runner)
     without_counts = output_format in ("json", "gitlab", "sarif")
     assert f"{len(SERVED)} to update" in ran.out or without_counts
     for file in map(Path, runner.values()):
         assert file.exists() is is_github
         assert not is_github or commands_in(file.read_text()) == []
     assert commands_in(saved.read_text()) == []
-    shown = assert_safe(reconciler("show", saved, "--format", output_format), annotations=is_github)
-    assert shown.code == 0
+    run("show", saved, "--format", output_format, annotations=is_github)
     if output_format == "text":
-        coloured = {**environ, "FORCE_COLOR": "1"}
-        assert commands_in(reconciler("plan", *options, environ=coloured).out) == []
+        coloured = reconciler("plan", *options, environ={**environ, "FORCE_COLOR": "1"})
+        assert commands_in(coloured.out) == []
     if output_format == "sarif":
         read = (text for text in texts_of(json.loads(ran.out)))
         assert all(misleading(text.replace("\n", "")) == frozenset() for text in read)
@@ -223,12 +206,11 @@ def test_security_8_runs_on_hostile_names_with_errors_that_repeat_them(
     service.admin("PUT", "faults", [rule])
     log = tmp_path / "audit.jsonl"
     options = ("-C", workspace, "--auto-approve", "--format", output_format, "--verbose")
-    ran = assert_safe(reconciler("apply", *options, "--log-file", log, environ=service.environ()))
-    assert ran.code == 3
+    ran = run("apply", *options, "--log-file", log, codes=(3,), **service.environ())
     assert "Received: " in ran.out + ran.err
     assert commands_in(log.read_text()) == []
     for audit_format in formats_of("audit"):
-        assert_safe(reconciler("show", log, "--format", audit_format))
+        run("show", log, "--format", audit_format, codes=(3,))
 
 
 def test_security_8_import_and_what_it_writes(service: RunningEmulator, tmp_path: Path) -> None:
@@ -237,13 +219,11 @@ def test_security_8_import_and_what_it_writes(service: RunningEmulator, tmp_path
     write(tmp_path, {"reconciler.yaml": WORKSPACE})
     for output_format in formats_of("imported"):
         options = ("-C", tmp_path, "--dry-run", "--format", output_format)
-        ran = assert_safe(reconciler("import", *options, environ=environ))
-        assert ran.code == 0, ran.err
+        ran = run("import", *options, **environ)
         if output_format == "json":
             assert set(SERVED) <= set(texts_of(json.loads(ran.out)))
-    ran = assert_safe(reconciler("import", "-C", tmp_path, environ=environ))
-    assert ran.code == 0, ran.err
-    ran = assert_safe(reconciler("plan", "-C", tmp_path, environ=environ))
+    run("import", "-C", tmp_path, **environ)
+    ran = run("plan", "-C", tmp_path, **environ)
     assert "No changes. Live state matches the configuration (" in ran.out
     for path in tmp_path.rglob("*.yaml"):
         assert not _ANYWHERE.search(path.read_text())
@@ -255,28 +235,26 @@ def test_security_8_a_resolved_resource_keeps_its_values(tmp_path: Path) -> None
         text = yaml.safe_dump({"projects": {"a": {"name": name}}}, width=10_000)
         write(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
         for output_format in formats_of("resolved"):
-            options = ("-C", tmp_path, "--format", output_format)
-            ran = assert_safe(reconciler("show", "a", *options))
-            assert ran.code == 0, ran.err
+            ran = run("show", "a", "-C", tmp_path, "--format", output_format)
             if output_format in ("text", "json"):
                 assert name in texts_of(yaml.safe_load(ran.out))
 
 
 @pytest.mark.parametrize("output_format", formats_of("diagnostics"))
 def test_security_8_files_named_as_commands(tmp_path: Path, output_format: str) -> None:
-    files = {f"{payload.replace('/', '_')[-60:]}.yaml": "projects: [\n" for payload in PAYLOADS}
+    names = [payload.replace("/", "_")[-60:] for payload in PAYLOADS]
+    files = {f"{name}.yaml": "projects: [\n" for name in names}
     keys = {
-        f"{payload.replace('/', '_')[-60:]}.yml": f"projects:\n{json.dumps(payload)}: 1\n"
-        for payload in PAYLOADS
+        f"{name}.yml": f"projects:\n{json.dumps(payload)}: 1\n"
+        for name, payload in zip(names, PAYLOADS, strict=True)
     }
     skipped = {f"other/{name}": "services: {}\n" for name in files}
     write(tmp_path, {"reconciler.yaml": WORKSPACE, **files, **keys, **skipped})
     options = ("-C", tmp_path, "--format", output_format)
-    ran = assert_safe(reconciler("validate", *options), annotations=output_format == "github")
-    assert ran.code == 1
+    ran = run("validate", *options, codes=(1,), annotations=output_format == "github")
     if output_format == "text":
-        for command in (("plan",), ("show", "a")):
-            assert assert_safe(reconciler(*command, "-C", tmp_path)).code == 1
+        for words in (("plan",), ("show", "a")):
+            run(*words, "-C", tmp_path, codes=(1,))
     if output_format in ("json", "sarif"):
         assert json.loads(ran.out)
     if output_format == "github":
@@ -306,7 +284,7 @@ def test_security_8_arguments(tmp_path: Path) -> None:
             ("init", *here, "-e", payload),
             ("show", payload),
         ):
-            assert assert_safe(reconciler(*arguments)).code in (1, 64), arguments
+            run(*arguments, codes=(1, 64))
 
 
 @pytest.mark.parametrize(
@@ -345,7 +323,8 @@ def test_security_n7_a_difference_of_files_is_a_patch_whatever_live_values_conta
         {"destination": {"type": "S3", "config": {"region": "r2"}}},
     ):
         applied.change("Lake", **fields)
-        shown = assert_safe(applied.run("drift", "--write", "--diff"))
+        shown = applied.run("drift", "--write", "--diff")
+        assert_safe(shown)
         subprocess.run(
             ["git", "apply", "-"], input=shown.out, text=True, cwd=applied.folder, check=True
         )
