@@ -6,15 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.model.settings import SecretSettings
-from reconciler.model.values import SecretRef
 from reconciler.providers.provider import flaw_of
-from reconciler.service.http import SecretResolver
-from tests.security.test_references import HTTP, assert_refused, run, service, workspace
-from tests.support.cli import reconciler
-from tests.support.emulator import RunningEmulator
+from tests.security.test_references import HTTP, WEB, Job, job, read
+from tests.support.cli import write
 
-__all__ = ("service",)
+__all__ = ("job",)
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\n-----END PRIVATE KEY-----"
 FLAWS = {
     "is a placeholder that was not replaced": (
@@ -76,31 +72,23 @@ def test_s1_what_real_passwords_are_stays_legal(value: str, tmp_path: Path) -> N
         ("keys/token", "is the path of a file, not its content"),
     ],
 )
-@pytest.mark.parametrize("kind", ["env", "file"])
-def test_s1_apply_sends_nothing(
-    tmp_path: Path, service: RunningEmulator, value: str, words: str, kind: str
-) -> None:
+@pytest.mark.parametrize("reference", ["env:RECONCILER_SECRET_T", "file:t.txt"])
+def test_s1_apply_sends_nothing(job: Job, value: str, words: str, reference: str) -> None:
     """S1: an apply with such a secret stops before its first change, and names the reference."""
-    where = {"env": "RECONCILER_SECRET_T", "file": "t.txt"}[kind]
-    reference = f"${{secret:{kind}:{where}}}"
-    folder = workspace(tmp_path, HTTP % reference)
-    (tmp_path / "keys").mkdir()
-    (tmp_path / "keys/token").write_text("x")
+    job.write(HTTP % f"${{secret:{reference}}}")
     # One line break at the end of a file is the editor's.
-    (tmp_path / "t.txt").write_text(f"{value}\n")
-    environ = {"RECONCILER_SECRET_T": value}
-    ran = run(folder, "apply", "--auto-approve", environ=environ, service=service)
+    write(job.folder, {"keys/token": "x", "t.txt": f"{value}\n"})
+    ran = job.run("apply --auto-approve", {"RECONCILER_SECRET_T": value})
     assert ran.code == 1, ran.out + ran.err
-    assert f"secret {reference} {words}" in ran.err
-    assert {request["method"] for request in service.requests()} == {"GET"}
+    assert f"secret ${{secret:{reference}}} {words}" in ran.err
+    assert {request["method"] for request in job.service.requests()} == {"GET"}
 
 
 def test_s1_a_byte_order_mark_and_a_line_break_of_a_file_are_no_part_of_the_secret(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "t.txt").write_bytes("\ufeffhunter2\r\n".encode())
-    resolver = SecretResolver(SecretSettings(str(tmp_path)), {})
-    assert resolver.resolve(SecretRef.of("file", "t.txt")).reveal() == "hunter2"
+    assert read(tmp_path, "t.txt") == {"hunter2"}
 
 
 @pytest.mark.parametrize(
@@ -111,11 +99,10 @@ def test_s1_a_byte_order_mark_and_a_line_break_of_a_file_are_no_part_of_the_secr
         ('"${secret:env:RECONCILER_SECRET_T}\\n"', "has a line break"),
     ],
 )
-def test_s1_validate_refuses_what_it_can_see(tmp_path: Path, literal: str, words: str) -> None:
+def test_s1_validate_refuses_what_it_can_see(job: Job, literal: str, words: str) -> None:
     """S1: a literal that the policy allows, and the text around a reference."""
-    text = HTTP.replace("'%s'", literal)
-    folder = workspace(tmp_path, text, "policy: {allow_literal_secrets: true}")
-    ran = reconciler("validate", "-C", folder)
+    job.write(HTTP.replace("'%s'", literal), "policy: {allow_literal_secrets: true}")
+    ran = job.run("validate")
     assert ran.code == 1
     assert f"destination.config.token of batch_export.lake {words}" in ran.out
     assert "[unusable-secret]" in ran.out
@@ -135,34 +122,28 @@ def test_s1_validate_refuses_what_it_can_see(tmp_path: Path, literal: str, words
     ],
 )
 def test_s5_an_api_key_that_is_none_is_refused_before_any_request(
-    tmp_path: Path, service: RunningEmulator, key: str, words: str
+    job: Job, key: str, words: str
 ) -> None:
-    folder = workspace(tmp_path, "projects: {web: {name: Web}}\n")
-    ran = run(folder, "plan", environ={"RECONCILER_API_KEY": key}, service=service)
-    assert_refused(ran, service, words)
+    job.write(WEB % "Web")
+    ran = job.refused("plan", words, environ={"RECONCILER_API_KEY": key})
     assert "hunter2" not in ran.err
 
 
 @pytest.mark.parametrize("name", ["DB_PASSWORD", "apiToken", "AWS_SECRET_ACCESS_KEY"])
-def test_t4_a_variable_named_like_a_secret_is_not_printed(
-    tmp_path: Path, service: RunningEmulator, name: str
-) -> None:
+def test_t4_a_variable_named_like_a_secret_is_not_printed(job: Job, name: str) -> None:
     """T4: the prefix `RECONCILER_VAR_` makes no plain value of it."""
-    variable = f"RECONCILER_VAR_{name}"
-    text = f"projects: {{web: {{name: 'x ${{env:{variable}}}'}}}}\n"
-    environ = {variable: "hunter2-of-the-machine"}
-    ran = run(workspace(tmp_path, text), "plan", environ=environ, service=service)
-    assert_refused(ran, service, f"{variable} looks like a credential", "rename")
+    name = f"RECONCILER_VAR_{name}"
+    job.write(WEB % f"'x ${{env:{name}}}'")
+    texts = f"{name} looks like a credential", "rename"
+    job.refused("plan", *texts, environ={name: "hunter2-of-the-machine"})
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_s5_the_page_of_a_firewall_says_nothing_about_the_key(
-    tmp_path: Path, service: RunningEmulator, status: int
-) -> None:
+def test_s5_the_page_of_a_firewall_says_nothing_about_the_key(job: Job, status: int) -> None:
     """S5: the survey of projects is not taken for one that the key may not list."""
-    service.admin("PUT", "faults", [{"fault": "html", "status": status}])
-    folder = workspace(tmp_path, "projects: {web: {name: Web}}\n")
-    ran = run(folder, "plan", environ={}, service=service)
+    job.service.admin("PUT", "faults", [{"fault": "html", "status": status}])
+    job.write(WEB % "Web")
+    ran = job.run("plan")
     assert ran.code == 1
     assert f"{status}: not the service's form of an error" in ran.err
     assert "a proxy or firewall probably answered" in ran.err
