@@ -21,7 +21,7 @@ from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.errors import BadUsage
 from reconciler.files.loading import LoadOptions, load, load_all
 from tests.conftest import LONG, ROOT
-from tests.corpus.cases import BASE
+from tests.corpus.cases import BASE, Case
 from tests.support.diagnostics import assert_sound
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -219,18 +219,10 @@ def broken_as_values(draw: st.DrawFn) -> Files:
     return files
 
 
-def _written(folder: Path, files: Files) -> Path:
-    for name, raw in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(raw)
-    return folder
-
-
 def _diagnosed(files: Files, *, strict: bool) -> list[tuple[Diagnostic, ...]]:
     """Return what `validate` reports, and what a command reports for one environment."""
     with TemporaryDirectory() as path:
-        folder = _written(Path(path), files)
+        folder = Case("", "", files).written(Path(path))
         reports = [load_all(folder, environ={"X": "no"}, strict=strict)]
         try:
             loaded = load(

@@ -1,16 +1,20 @@
-"""Test that live names cannot forge lines of messages and that secrets in them are masked."""
+"""What a plan prints: live names forge no lines, and no secret is shown, wherever it appears."""
 
 from __future__ import annotations
+
+import base64
+from urllib.parse import quote
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.model.plan import Plan, encode
+from reconciler.model.redaction import masked_in
 from reconciler.model.settings import SecretSettings
 from reconciler.model.text import is_breaking
 from reconciler.model.values import SecretRef
 from reconciler.providers.provider import flaw_of
-from reconciler.render.options import RenderOptions
+from reconciler.render.options import RenderOptions, Style
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
 from reconciler.service.http import SecretResolver
@@ -24,6 +28,7 @@ from tests.support.worlds import (
     project,
     s3,
     stale_changes,
+    with_secrets,
 )
 
 _HOSTILE = st.text(
@@ -94,3 +99,52 @@ def test_a_secret_in_a_quoted_name_is_masked(secret: str, around: str) -> None:
     duplicates = [live_export(identity, name=name) for identity in "12"]
     plan = planned(desired_of(project(), export(name=name)), live_of(live_project(), *duplicates))
     assert "x***x" in resolver.mask(plan.refusals[0].message)
+
+
+_secrets = st.text("abcXYZ0189/+=_-. ", min_size=6, max_size=90).filter(
+    lambda text: len(text.strip()) > 5 and text.strip() not in "interval destination"
+)
+_forms = st.sampled_from(
+    [
+        lambda secret: secret,
+        lambda secret: base64.b64encode(secret.encode()).decode(),
+        lambda secret: quote(secret, safe=""),
+    ]
+)
+
+
+@given(_secrets, _forms, st.text("xyz ", max_size=120), st.integers(40, 120))
+def test_a_secret_in_a_live_value_is_in_no_output(secret, form, around, width) -> None:
+    resolver = SecretResolver(SecretSettings("."), {"ID": "another-one", "KEY": secret})
+    resolver.resolve(SecretRef.of("env", "KEY"))
+    hidden = f"{around}{form(secret)}{around}"
+    desired = desired_of(project(), export(destination=with_secrets(prefix="new/")))
+    live = live_of(
+        live_project(),
+        live_export(
+            destination={
+                "type": "S3",
+                "config": {"bucket_name": "b", "region": "r", "prefix": hidden},
+            }
+        ),
+        live_export("stray", name=hidden),
+    )
+    plan = masked_in(planned(desired, live), resolver.mask)
+    drawn = [
+        plan_as_text(plan, RenderOptions(Style(width=width), show_unmanaged=True)),
+        plan_as_markdown(plan),
+        encode(plan).decode(),
+    ]
+    for text in drawn:
+        assert form(secret) not in "".join(text.split("\n        "))
+        assert form(secret) not in text
+
+
+@given(_secrets)
+def test_no_repr_contains_a_secret(secret: str) -> None:
+    resolver = SecretResolver(SecretSettings("."), {"KEY": secret})
+    ref = SecretRef.of("env", "KEY")
+    value = resolver.resolve(ref)
+    assert value.reveal() == secret
+    shown = f"{value} {value!r} {ref} {ref!r} {resolver!r} {resolver.mask(f'a {secret} b')}"
+    assert secret not in shown

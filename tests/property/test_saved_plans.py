@@ -15,9 +15,10 @@ from reconciler.model.kind import Action
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Change, Plan, encode
 from reconciler.model.resource import Desired, State
-from reconciler.model.settings import PlanOptions
+from reconciler.model.settings import PlanOptions, Policy, rules_of
 from reconciler.model.values import MISSING, Address, path_text
 from reconciler.planning.approval import differences
+from reconciler.planning.guards import breaches
 from tests.support.forging import forged
 from tests.support.worlds import KINDS, NOW, PureServer, planned, worlds
 
@@ -207,3 +208,37 @@ def created(saved: Plan, live: Live, chance: random.Random) -> Iterator[LiveObje
 
 def swap(objects: dict[str, list[LiveObject]], old: LiveObject, new: LiveObject) -> None:
     objects[old.kind] = [new if item is old else item for item in objects[old.kind]]
+
+
+TEXTS = st.sampled_from(
+    ["*", "web", "batch_export", "create", "S3", "[", "history-*", "*.config.*", "!web", "!*"]
+)
+GLOBS = TEXTS | st.lists(TEXTS, max_size=2)
+VALUES = st.none() | st.booleans() | st.integers(0, 2) | TEXTS
+NAMES = (
+    "kind",
+    "action",
+    "address",
+    "name",
+    "project",
+    "destination",
+    "consequence",
+    "severity",
+    "field",
+)
+MATCHES = st.fixed_dictionaries({}, optional=dict.fromkeys(NAMES, GLOBS))
+JUNK = st.recursive(VALUES, lambda inside: st.dictionaries(TEXTS, inside, max_size=2))
+
+
+@given(worlds(), MATCHES)
+def test_a_saved_plan_breaks_the_same_rules(world: tuple[Desired, Live], match: Any) -> None:
+    plan = planned(*world, options=ROTATING)
+    policy = Policy(rules=rules_of({"a": {"match": match, "message": "m"}}))
+    broken = tuple(breaches(policy, plan.changes, KINDS))
+    assert broken == tuple(breaches(policy, decode(encode(plan)).changes, KINDS))
+
+
+@given(worlds(), st.dictionaries(TEXTS | st.sampled_from(NAMES), JUNK))
+def test_what_no_schema_accepts_raises_nothing(world: tuple[Desired, Live], match: Any) -> None:
+    plan = planned(*world)
+    tuple(breaches(Policy(rules=rules_of({"a": {"match": match}})), plan.changes, KINDS))
