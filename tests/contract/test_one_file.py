@@ -1,8 +1,8 @@
 """A provider, a kind, a destination type and a consequence: each is added by one file.
 
-Each test copies the package and its schemas, adds or changes the one file, and runs the copy. The
-objects of a third kind, whose schema is the one file that knows it, live as long as those of the
-other two: every command runs twice, and the second run has nothing to do.
+The files are added to one copy of the package, which is run. The objects of a third kind, whose
+schema is the one file that knows it, live as long as those of the other two: every command runs
+twice, and the second run has nothing to do.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tests.conftest import ROOT
 from tests.contract.hog_functions import SCHEMA, Service, hog_service
 from tests.support.cli import environment, write
 from tests.support.git import Git
-from tests.support.limits import TIMEOUT
+from tests.support.limits import time_limit
 
 WORKSPACE = """\
 version: 1
 environments:
   staging: {base_url: "http://127.0.0.1:1", organization: o, api_key: "${env:KEY}"}
-secrets: [QUEUE_KEY]
+policy: {deny: [toy-rule]}
 """
 VAULT = '''\
 """`${vault:PATH}` and `${secret:vault:PATH}`: a provider that a test adds."""
@@ -63,104 +63,100 @@ def toy_rule(context: RuleContext) -> Outcome:
 
 
 BEHAVIOUR = '''
-EXPORT = """\
-projects: {{web: {{name: "{name}"}}}}
+RESOURCES = """\
+projects: {web: {name: "${vault:web}"}}
 batch_exports:
   events:
     project: web
     name: Events
     interval: hour
-    destination: {destination}
+    destination: {type: Queue, config: {topic: t, key: "${secret:vault:kv/token}"}}
+hog_functions:
+  main: {project: web, name: Main, hog: "1", enabled: true, lifecycle: {protect: true}}
 """
-HTTP = '{type: HTTP, config: {url: "https://eu.i.posthog.com/batch/", token: "%s"}}'
+BEHAVIOUR = (ROOT / "reconciler/kinds/project/behaviour.py").read_text(encoding="utf-8")
+FILES = {
+    "reconciler/kinds/project/behaviour.py": (
+        BEHAVIOUR.replace("BEHAVIOUR = ", RULE),
+        "'toy-rule'",
+    ),
+    "reconciler/providers/vault.py": (VAULT, "unknown reference ${vault:web}"),
+    "schemas/destinations/Queue.schema.json": (json.dumps(QUEUE), "unknown value 'Queue'"),
+    "schemas/hog_function.schema.json": (json.dumps(SCHEMA), "unknown field 'hog_functions'"),
+}
+"""The one file of each, and what is wrong without it."""
+WRONG = [
+    ("${secret:vault:kv/token}", "hunter2", "destination.config.key of batch_export.events is a"),
+    ("${vault:web}", "${no:x}", "${vault:PATH}"),
+    ("enabled: true", "enabled: maybe", "enabled of hog_function.main must be a boolean, not"),
+]
+"""What is wrong in place of another text, and a part of the message."""
+LOOKED_UP = """\
+from reconciler.service.http import SecretResolver
+from reconciler.model.settings import SecretSettings
+from reconciler.model.values import SecretRef
+resolver = SecretResolver(SecretSettings('.'), {})
+print(resolver.resolve(SecretRef.of('vault', 'kv/token')).reveal())
+"""
+DRIVER = """\
+import json, os, sys
+from tests.support.cli import reconciler
+for line in sys.stdin:
+    ran = reconciler(*json.loads(line), environ=os.environ)
+    print(json.dumps([ran.code, ran.out + ran.err]), flush=True)
+"""
+"""Run the commands of the input in one process: a start takes longer than most of them."""
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the program, with a workspace in `workspace`."""
+    folder = tmp_path_factory.mktemp("copy")
     # Compiled modules come along, and are valid: times of files are kept.
-    for folder in ("reconciler", "schemas"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
-    (tmp_path / "workspace").mkdir()
-    (tmp_path / "workspace/reconciler.yaml").write_text(WORKSPACE)
-    return tmp_path
+    for name in ("reconciler", "schemas"):
+        shutil.copytree(ROOT / name, folder / name)
+    write(folder / "workspace", {"reconciler.yaml": WORKSPACE})
+    return folder
 
 
-def run(copy: Path, *arguments: str | Path, code: int | None = None) -> str:
-    """What the copy prints. Fails for another exit code."""
-    environ = environment({"PYTHONPATH": str(copy), "KEY": "phx_1", "NO_COLOR": "1"})
-    ended = subprocess.run(
+def started(copy: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start Python with the copy."""
+    return subprocess.Popen(
         [sys.executable, *arguments],
-        check=False,
         cwd=copy,
-        env=environ,
+        env=environment({"PYTHONPATH": f"{copy}:{ROOT}", "KEY": "phx_1", "NO_COLOR": "1"}),
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=TIMEOUT,
     )
-    assert code in (None, ended.returncode), ended.stdout
-    return ended.stdout
 
 
-def validate(copy: Path, resources: str) -> str:
-    (copy / "workspace/resources.yaml").write_text(resources)
+def run(copy: Path, *arguments: str) -> str:
+    """What Python prints with the copy."""
+    with started(copy, *arguments) as process, time_limit(process):
+        return process.communicate()[0]
+
+
+def validated(copy: Path, resources: str = RESOURCES) -> str:
+    write(copy / "workspace", {"resources.yaml": resources})
     return run(copy, "-m", "reconciler", "validate", "-C", "workspace")
 
 
-def test_a_provider_is_one_file(copy: Path) -> None:
-    resources = EXPORT.format(name="${vault:web}", destination=HTTP % "${secret:vault:kv/token}")
-    before = validate(copy, resources)
-    assert "unknown reference ${vault:web}" in before
-    assert "unknown secret reference ${secret:vault:kv/token}" in before
-    (copy / "reconciler/providers/vault.py").write_text(VAULT)
-    assert validate(copy, resources) == "The configuration is valid.\n"
+def test_a_provider_a_kind_a_destination_type_and_a_consequence_are_one_file(copy: Path) -> None:
+    for name, (text, wrong) in FILES.items():
+        assert wrong in validated(copy)
+        write(copy, {name: text})
+        assert wrong not in validated(copy)
+    assert validated(copy) == "The configuration is valid.\n"
     shown = run(copy, "-m", "reconciler", "show", "project.web", "-C", "workspace")
     assert "value of web" in shown
     assert "${vault:web} from vault" in shown
-    looked_up = (
-        "from reconciler.service.http import SecretResolver\n"
-        "from reconciler.model.settings import SecretSettings\n"
-        "from reconciler.model.values import SecretRef\n"
-        "resolver = SecretResolver(SecretSettings('.'), {})\n"
-        "print(resolver.resolve(SecretRef.of('vault', 'kv/token')).reveal())\n"
-    )
-    assert run(copy, "-c", looked_up) == "secret of kv/token\n"
-    assert "${vault:PATH}" in validate(copy, EXPORT.format(name="${no:x}", destination="{}"))
-
-
-def test_a_kind_is_one_file(copy: Path) -> None:
-    resources = """\
-projects: {web: {name: Web}}
-hog_functions:
-  main: {project: web, name: Main, hog: "1", enabled: maybe, lifecycle: {protect: true}}
-"""
-    assert "unknown field 'hog_functions'" in validate(copy, resources)
-    (copy / "schemas/hog_function.schema.json").write_text(json.dumps(SCHEMA))
-    message = "enabled of hog_function.main must be a boolean, not 'maybe'"
-    assert message in validate(copy, resources)
-    assert validate(copy, resources.replace("maybe", "true")) == "The configuration is valid.\n"
-
-
-def test_a_destination_type_is_one_file(copy: Path) -> None:
-    destination = '{type: Queue, config: {topic: t, key: "%s"}}'
-    resources = EXPORT.format(name="Web", destination=destination % "${secret:env:QUEUE_KEY}")
-    assert "unknown value 'Queue'" in validate(copy, resources)
-    (copy / "schemas/destinations/Queue.schema.json").write_text(json.dumps(QUEUE))
-    assert validate(copy, resources) == "The configuration is valid.\n"
-    pasted = validate(copy, EXPORT.format(name="Web", destination=destination % "hunter2-hunter2"))
-    assert "destination.config.key of batch_export.events is a secret" in pasted
-    assert "hunter2" not in pasted
-
-
-def test_a_consequence_is_one_change_of_one_file(copy: Path) -> None:
-    workspace = copy / "workspace/reconciler.yaml"
-    workspace.write_text(f"{WORKSPACE}policy: {{deny: [toy-rule]}}\n")
-    resources = "projects: {web: {name: Web}}\n"
-    assert "'toy-rule'" in validate(copy, resources)
-    module = copy / "reconciler/kinds/project/behaviour.py"
-    module.write_text(module.read_text(encoding="utf-8").replace("BEHAVIOUR = ", RULE), "utf-8")
-    assert validate(copy, resources) == "The configuration is valid.\n"
+    assert run(copy, "-c", LOOKED_UP) == "secret of kv/token\n"
+    for right, wrong, message in WRONG:
+        printed = validated(copy, RESOURCES.replace(right, wrong))
+        assert message in printed
+        assert "hunter2" not in printed
 
 
 SERVED = """\
@@ -170,7 +166,7 @@ environments:
 policy: {prune: true}
 """
 PROJECTS = "projects: {web: {name: Web}, app: {name: App}}\n"
-RESOURCES = f"""\
+FUNCTION = f"""\
 {PROJECTS}hog_functions:
   slack:
     project: web
@@ -183,15 +179,22 @@ NOTHING = "No changes. Live state matches the configuration"
 
 @dataclass(frozen=True)
 class Program:
-    """A copy of the program with the kind, a workspace in a repository, and a service."""
+    """A running copy of the program with the kind, a workspace in a repository, and a service."""
 
-    folder: Path
+    process: subprocess.Popen[str]
     service: Service
     git: Git
 
     def run(self, *words: str, code: int = 0) -> str:
         """Run a command in the workspace; return what it prints."""
-        return run(self.folder, "-m", "reconciler", *words, "-C", self.git.folder, code=code)
+        given, printed = self.process.stdin, self.process.stdout
+        assert given
+        assert printed
+        given.write(json.dumps([*words, "-C", str(self.git.folder)]) + "\n")
+        given.flush()
+        ended, text = json.loads(printed.readline())
+        assert ended == code, text
+        return str(text)
 
     def apply(self, *words: str) -> str:
         """Commit the files, and apply them twice: the second time there is nothing to do."""
@@ -202,25 +205,29 @@ class Program:
         assert self.service.writes == written
         return applied
 
+    def write(self, resources: str) -> None:
+        """Write the resources."""
+        write(self.git.folder, {"resources.yaml": resources})
+
     def edit(self, old: str, new: str) -> None:
         """Change the text of the resources."""
-        file = self.git.folder / "resources.yaml"
-        text = file.read_text()
+        text = (self.git.folder / "resources.yaml").read_text()
         assert old in text
-        file.write_text(text.replace(old, new))
+        self.write(text.replace(old, new))
 
 
 @pytest.fixture
-def program(copy: Path) -> Iterator[Program]:
-    (copy / "schemas/hog_function.schema.json").write_text(json.dumps(SCHEMA))
-    with hog_service() as service:
-        git = Git.init(copy / "repository")
-        files = {"reconciler.yaml": SERVED % service.base_url, "resources.yaml": RESOURCES}
-        write(git.folder, files)
-        yield Program(copy, service, git)
+def program(copy: Path, tmp_path: Path) -> Iterator[Program]:
+    write(copy, {"schemas/hog_function.schema.json": json.dumps(SCHEMA)})
+    git = Git.init(tmp_path / "repository")
+    with hog_service() as service, started(copy, "-c", DRIVER) as process, time_limit(process):
+        write(git.folder, {"reconciler.yaml": SERVED % service.base_url})
+        yield Program(process, service, git)
+        process.kill()
 
 
-def test_it_is_created_updated_renamed_moved_and_deleted(program: Program) -> None:
+def test_a_third_kind_lives_as_the_other_two(program: Program) -> None:
+    program.write(FUNCTION)
     assert "+ create" in program.apply()
     (made,) = program.service.alive()
     assert (made["name"], made["enabled"], made["hog"]) == ("To Slack", True, "return event")
@@ -239,6 +246,12 @@ def test_it_is_created_updated_renamed_moved_and_deleted(program: Program) -> No
     written = list(program.service.writes)
     program.run("mv", "hog_function.slack", "chat")
     program.apply()
+    for _ in range(2):
+        program.write(PROJECTS)
+        program.run("import", "--into", "resources.yaml")
+        assert "hog: return event" in program.run("show", "hog_function.to-slack")
+        assert "Imported: nothing" in program.run("import", "--into", "resources.yaml")
+    program.apply()
     assert program.service.writes == written
 
     program.edit("project: web", "project: app")
@@ -246,23 +259,12 @@ def test_it_is_created_updated_renamed_moved_and_deleted(program: Program) -> No
     ((name, project, live_id),) = program.service.places()
     assert (name, project) == ("To Slack", "App")
     assert live_id != made["id"]
-
     program.edit("project: app\n", "project: app\n    state: absent\n")
     assert "- delete" in program.apply()
     assert program.service.alive() == []
 
-
-def test_it_is_imported_and_pruned(program: Program) -> None:
+    program.write(FUNCTION)
     program.apply()
-    written = list(program.service.writes)
-    for _ in range(2):
-        (program.git.folder / "resources.yaml").write_text(PROJECTS)
-        program.run("import", "--into", "resources.yaml")
-        assert "hog: return event" in program.run("show", "hog_function.to-slack")
-        assert "Imported: nothing" in program.run("import", "--into", "resources.yaml")
-    program.apply()
-    assert program.service.writes == written
-
-    (program.git.folder / "resources.yaml").write_text(PROJECTS)
+    program.write(PROJECTS)
     assert "- delete" in program.apply()
     assert program.service.alive() == []

@@ -9,59 +9,44 @@ from typing import Any
 import pytest
 
 from tests.conftest import StartService
-from tests.integration.test_inventory import Repo
 from tests.support.cli import Ran, write
+from tests.support.declared import declared, seed
 from tests.support.emulator import RunningEmulator
-from tests.support.git import Git
-
-NOOP = {"type": "NoOp", "config": {}}
-
-
-def export(name: str, **fields: Any) -> dict[str, Any]:
-    return {"name": name, "interval": "hour", "destination": NOOP, **fields}
+from tests.support.repo import Repo
+from tests.support.simulated import no_op_export
 
 
-def seed(*names: str) -> dict[str, Any]:
-    projects = [
-        {"id": 1, "name": "Web", "batch_exports": [export("Lake")]},
-        {"id": 2, "name": "Old", "batch_exports": [export(name) for name in names]},
-    ]
-    return {
-        "organizations": [{"id": "org", "name": "O", "projects": projects}],
-        "keys": [{"value": "phx_k"}],
-    }
+def old(*names: str, **fields: Any) -> str:
+    """Return the file of the project with exports in it."""
+    exports = {name.lower(): {"project": "old", "name": name, **fields} for name in names}
+    return declared({"old": {"name": "Old"}}, **exports)
 
 
-WEB = {
-    "projects": {"web": {"name": "Web"}},
-    "batch_exports": {"lake": {"project": "web", **export("Lake")}},
-}
-
-
-def old(*names: str, **fields: Any) -> dict[str, Any]:
-    """Return the files of the project with exports in it."""
-    exports = {n.lower(): {"project": "old", **export(n), **fields} for n in names}
-    return {"projects": {"old": {"name": "Old"}}, "batch_exports": exports}
-
-
-def repository(folder: Path, service: RunningEmulator, policy: dict[str, Any], before: Any) -> Repo:
-    """Return a clone in which the file of the old project, beside that of the web, is applied."""
-    git = Git.init(folder / "repo")
-    settings = {"version": 1, "policy": {"allow_project_deletion": True, **policy}}
-    files = {"reconciler.yaml": settings, "web.yaml": WEB, "old.yaml": before}
-    where = write(git.folder / "w", {name: json.dumps(text) for name, text in files.items()})
-    git.commit("start")
-    repo = Repo(git, git.bare(folder / "origin.git"), service, where, {})
+def repository(
+    folder: Path,
+    service_of: StartService,
+    *names: str,
+    dialect: str = "interface",
+    policy: str = "prune: true",
+    **fields: Any,
+) -> Repo:
+    """Return a clone in which the files of an old project, and of the web, are applied."""
+    web = {"id": 1, "name": "Web", "batch_exports": [no_op_export("Lake")]}
+    exports = [no_op_export(name) for name in names]
+    former = {"id": 2, "name": "Old", "batch_exports": exports}
+    settings = f"version: 1\npolicy: {{allow_project_deletion: true, {policy}}}\n"
+    files = {"web.yaml": declared(lake={"name": "Lake"}), "old.yaml": old(*names, **fields)}
+    running = service_of(seed(web, former), "--dialect", dialect)
+    repo = Repo.of(folder, running, **{"reconciler.yaml": settings}, **files)
     repo.apply()
     return repo
 
 
-def removed(repo: Repo, after: Any = None) -> Repo:
+def removed(repo: Repo, after: str | None = None) -> Repo:
     """Remove the file of the old project, or replace it, and commit."""
-    if after is None:
-        (repo.folder / "old.yaml").unlink()
-    else:
-        write(repo.folder, {"old.yaml": json.dumps(after)})
+    (repo.folder / "old.yaml").unlink()
+    if after is not None:
+        write(repo.folder, {"old.yaml": after})
     repo.git.commit("without the old project")
     return repo
 
@@ -78,21 +63,18 @@ def names(service: RunningEmulator) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("policy", "after"),
     [
-        ({"prune": True}, None),
-        ({}, {"projects": {"old": {"name": "Old", "state": "absent"}}}),
+        pytest.param("prune: true", None, id="prune"),
+        pytest.param("", '{"projects": {"old": {"name": "Old", "state": "absent"}}}', id="absent"),
     ],
-    ids=["prune", "absent"],
 )
 def test_plan_d1_a_protected_export_keeps_its_project(
-    policy: dict[str, Any], after: Any, service_of: StartService, tmp_path: Path
+    policy: str, after: str | None, service_of: StartService, tmp_path: Path
 ) -> None:
-    service = service_of(seed("Dup"))
-    protected = old("Dup", lifecycle={"protect": True})
-    repo = removed(repository(tmp_path, service, policy, protected), after)
-    ran = repo.apply(code=5)
-    words = " ".join(ran.out.split())
+    protect = {"lifecycle": {"protect": True}}
+    repo = removed(repository(tmp_path, service_of, "Dup", policy=policy, **protect), after)
+    words = " ".join(repo.apply(code=5).out.split())
     assert "error: batch_export.dup is protected and would be deleted [protect]" in words
-    assert names(service) == {"Web": ["Lake"], "Old": ["Dup"]}
+    assert names(repo.running) == {"Web": ["Lake"], "Old": ["Dup"]}
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
@@ -100,17 +82,15 @@ def test_plan_d1_a_protected_export_keeps_its_project(
 def test_fidelity_f2_a_project_is_deleted_with_its_exports(
     dialect: str, service_of: StartService, tmp_path: Path, *, absent: bool
 ) -> None:
-    service = service_of(seed("A", "B"), "--dialect", dialect)
-    repo = repository(tmp_path, service, {"prune": True}, old("A", "B"))
-    gone = old("A", "B", state="absent")
-    gone["projects"]["old"]["state"] = "absent"
+    repo = repository(tmp_path, service_of, "A", "B", dialect=dialect)
+    gone = old("A", "B", state="absent").replace('"Old"', '"Old", "state": "absent"')
     removed(repo, gone if absent else None)
-    service.clear_requests()
+    repo.running.clear_requests()
     log = tmp_path / "log.jsonl"
     ran = repo.apply("--log-file", str(log))
     assert "Applied: 3 deleted" in ran.out
-    assert service.writes() == [("DELETE", "2")]
-    assert names(service) == {"Web": ["Lake"]}
+    assert repo.running.writes() == [("DELETE", "2")]
+    assert names(repo.running) == {"Web": ["Lake"]}
     assert repo.entries().keys() == {"project.web", "batch_export.lake"}
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [line["address"] for line in lines if line["event"] == "done"] == [
@@ -128,9 +108,8 @@ def test_a_saved_deletion_of_a_project_continues(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
     """Newer servers list the project while its deletion is pending."""
-    service = service_of(seed("A", "B"), "--dialect", dialect)
-    repo = removed(repository(tmp_path, service, {"prune": True}, old("A", "B")))
-    saved = tmp_path / "plan.json"
+    repo = removed(repository(tmp_path, service_of, "A", "B", dialect=dialect))
+    service, saved = repo.running, tmp_path / "plan.json"
     assert repo.run("plan", "--out", saved).code == 0
 
     def continued() -> Ran:
@@ -152,11 +131,8 @@ def test_a_saved_deletion_of_a_project_continues(
 def test_a_project_whose_exports_cannot_be_listed_is_not_planned(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    service = service_of(seed("A"))
-    repo = removed(repository(tmp_path, service, {"prune": True}, old("A")))
+    repo = removed(repository(tmp_path, service_of, "A"))
     lists = [{"match": {"path": "*/batch_exports/"}, "fault": "error", "status": 403}]
-    service.admin("PUT", "faults", lists)
+    repo.running.admin("PUT", "faults", lists)
     ran = repo.run("plan")
-    assert ran.code == 1
-    assert "403" in ran.err
-    assert "project.old" not in ran.out
+    assert (ran.code, "403" in ran.err, "project.old" in ran.out) == (1, True, False)

@@ -4,152 +4,33 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.cli import Ran, reconciler, write
+from tests.conftest import ROOT
+from tests.support.cli import write
+from tests.support.declared import declared
 from tests.support.emulator import RunningEmulator
-from tests.support.git import Git
 from tests.support.inventories import write_inventory
+from tests.support.repo import JOB, SETTINGS, Repo, secret_in
 
-SETTINGS = "version: 1\nsecrets: [ONE, TWO, ID]\npolicy: {prune: true, max_deletes: 9}\n"
-SECRETS = {
-    "RECONCILER_SECRET_ONE": "first-value-1",
-    "RECONCILER_SECRET_TWO": "second-value-2",
-    "RECONCILER_SECRET_ID": "an-access-key",
-}
-JOB = {"CI": "true", "CI_DEFAULT_BRANCH": "main"}
 KIND = '{"cohort.a": {"id": "1", "name": "a"}}'
-
-
-@dataclass(frozen=True)
-class Repo:
-    """A clone with the workspace `w`, its bare origin, and the service."""
-
-    git: Git
-    origin: Git
-    running: RunningEmulator
-    folder: Path
-    env: dict[str, str]
-
-    def publish(self, message: str = "change") -> str:
-        """Commit and push."""
-        commit = self.git.commit(message)
-        self.git.run("push", "--quiet", "--force", "origin", "HEAD:main")
-        self.git.run("fetch", "--quiet", "origin")
-        return commit
-
-    def commit(self, message: str = "change", **exports: dict[str, Any]) -> str:
-        """Write the exports to the workspace, commit and push."""
-        self.write(**exports)
-        return self.publish(message)
-
-    def applied(self, **exports: dict[str, Any]) -> str:
-        """Commit the exports and apply them."""
-        commit = self.commit(**exports)
-        self.apply()
-        return commit
-
-    def call(self, method: str, name: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Change an export in the service, and return it as it was."""
-        export: dict[str, Any] = self.running.exports()[name]
-        path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
-        self.running.call(method, path, body)
-        return export
-
-    def write(self, **exports: dict[str, Any]) -> None:
-        """Write the exports to the workspace."""
-        write(self.folder, {"resources.yaml": declared(**exports)})
-
-    def run(self, *words: str | Path, environ: dict[str, str] | None = None) -> Ran:
-        """Run a command on the workspace."""
-        command, *more = words
-        given = {**self.running.environ(), **SECRETS, **self.env, **(environ or {})}
-        return reconciler(command, "-C", self.folder, *more, environ=given)
-
-    def apply(self, *more: str, code: int = 0) -> Ran:
-        """Run apply, and push the inventory in a job."""
-        push = ("--push",) if self.env else ()
-        ran = self.run("apply", "--auto-approve", *push, *more)
-        assert ran.code == code, ran.out + ran.err
-        return ran
-
-    def plan(self, *more: str, code: int = 0) -> dict[str, Any]:
-        """Return a plan."""
-        ran = self.run("plan", "--format", "json", *more)
-        assert ran.code == code, ran.out + ran.err
-        plan: dict[str, Any] = json.loads(ran.out)
-        return plan
-
-    def changes(self, *more: str, code: int = 0) -> list[str]:
-        """Return what a plan changes, as `action address`."""
-        plan = self.plan(*more, code=code)
-        return [f"{c['action']} {c['address']}" for c in plan["changes"]]
-
-    def notes(self, *more: str) -> dict[str, str]:
-        """Return the notes of a plan by code."""
-        return {note["code"]: note["message"] for note in self.plan(*more)["notes"]}
-
-    def left(self) -> dict[str, str]:
-        """Return what leaves management, with the reason."""
-        return {item["address"]: item["reason"] for item in self.plan()["leaving"]}
-
-    def exports(self) -> set[str]:
-        """Return the names of the live exports."""
-        return set(self.running.exports())
-
-    @property
-    def ref(self) -> str:
-        """The reference of the only inventory."""
-        where = self.origin if self.env else self.git
-        names = where.run("for-each-ref", "--format=%(refname)", "refs/reconciler").split()
-        assert len(names) == 1
-        return names[0]
-
-    def entries(self) -> dict[str, dict[str, str]]:
-        """Return the entries of the inventory."""
-        where = self.origin if self.env else self.git
-        entries: dict[str, dict[str, str]] = json.loads(
-            where.run("show", f"{self.ref}:inventory.json")
-        )
-        return entries
-
-
-def declared(**exports: dict[str, Any]) -> str:
-    noop = {"type": "NoOp", "config": {}}
-    own = {
-        key: {"project": "web", "name": key, "interval": "hour", "destination": noop, **fields}
-        for key, fields in exports.items()
-    }
-    return json.dumps({"projects": {"web": {"name": "Web"}}, "batch_exports": own}, indent=1)
-
-
-def secret_in(variable: str) -> dict[str, Any]:
-    """Return an export that takes its secret from a variable."""
-    config = {
-        "bucket_name": "b",
-        "region": "us-east-1",
-        "prefix": "p",
-        "aws_access_key_id": "${secret:env:RECONCILER_SECRET_ID}",
-        "aws_secret_access_key": f"${{secret:env:RECONCILER_SECRET_{variable}}}",
-    }
-    return {"destination": {"type": "S3", "config": config}}
 
 
 @pytest.fixture(params=[{}, JOB], ids=["local", "job"])
 def repo(
     tmp_path: Path, emulator: RunningEmulator, request: pytest.FixtureRequest
 ) -> Iterator[Repo]:
-    git = Git.init(tmp_path / "repo")
-    folder = write(git.folder / "w", {"reconciler.yaml": SETTINGS})
-    git.commit("start")
-    yield Repo(git, git.bare(tmp_path / "origin.git"), emulator, folder, dict(request.param))
+    yield Repo.of(tmp_path, emulator, dict(request.param))
     emulator.admin("DELETE", "faults")
+
+
+only_jobs = pytest.mark.parametrize("repo", [JOB], indirect=True, ids=["job"])
+only_local = pytest.mark.parametrize("repo", [{}], indirect=True, ids=["local"])
 
 
 def test_an_apply_records_what_it_applied(repo: Repo) -> None:
@@ -266,9 +147,7 @@ def test_a_branch_behind_main_deletes_what_it_removes(repo: Repo) -> None:
 
 def test_a_lost_inventory_deletes_nothing(repo: Repo) -> None:
     repo.applied(a={}, b={})
-    for where in (repo.git, repo.origin):
-        for name in where.run("for-each-ref", "--format=%(refname)", "refs/reconciler").split():
-            where.run("update-ref", "-d", name)
+    repo.forget()
     repo.commit(a={})
     assert repo.changes() == []
     assert "no-inventory" in repo.notes()
@@ -388,9 +267,8 @@ def test_a_tracked_secret_file_with_another_content_is_sent_and_shown(
     assert repo.changes() == []
 
 
+@only_jobs
 def test_two_clones_that_push_are_merged(repo: Repo, tmp_path: Path) -> None:
-    if not repo.env:
-        pytest.skip("only jobs push")
     repo.applied(a={}, b={})
     other = replace(repo, git=repo.origin.clone(tmp_path / "other"), folder=tmp_path / "other/w")
     repo.commit(a={"interval": "day"}, b={})
@@ -403,9 +281,8 @@ def test_two_clones_that_push_are_merged(repo: Repo, tmp_path: Path) -> None:
     assert {entry["commit"] for entry in repo.entries().values()} == {repo.git.head()}
 
 
+@only_jobs
 def test_a_job_that_did_not_fetch_plans_from_the_remote(repo: Repo, tmp_path: Path) -> None:
-    if not repo.env:
-        pytest.skip("only jobs push")
     repo.applied(a={}, b={})
     fresh = replace(repo, git=repo.origin.clone(tmp_path / "other"), folder=tmp_path / "other/w")
     fresh.write(a={})
@@ -416,26 +293,23 @@ def test_a_job_that_did_not_fetch_plans_from_the_remote(repo: Repo, tmp_path: Pa
     assert fresh.exports() == {"a"}
 
 
+@only_jobs
 def test_a_shallow_clone_that_lacks_applied_commits_is_an_error(repo: Repo, tmp_path: Path) -> None:
-    if not repo.env:
-        pytest.skip("only jobs push")
     first = repo.commit(a={}, b={})
     repo.apply("--target", "a")
     repo.commit(a={}, b={"interval": "day"})
     repo.apply("--target", "b")
     git = repo.origin.clone(tmp_path / "other", "--depth", "1")
     shallow = replace(repo, git=git, folder=tmp_path / "other/w")
-    ran = shallow.run("apply", "--auto-approve", "--push")
-    assert ran.code == 1, ran.out
+    ran = shallow.apply(code=1)
     assert first[:7] in ran.err
     assert "fetch-depth: 0" in ran.err
 
 
+@only_jobs
 def test_a_shallow_clone_that_lacks_the_newest_applied_commit_is_an_error(
     repo: Repo, tmp_path: Path
 ) -> None:
-    if not repo.env:
-        pytest.skip("only jobs push")
     repo.applied(a={})
     repo.commit(a={}, b={})
     git = repo.origin.clone(tmp_path / "other", "--depth", "1")
@@ -451,28 +325,10 @@ def test_a_shallow_clone_that_lacks_the_newest_applied_commit_is_an_error(
 )
 def test_a_damaged_inventory_is_an_error_with_the_way_out(repo: Repo, text: str) -> None:
     repo.applied(a={})
-    blob = repo.git.folder / "blob"
-    blob.write_text(text)
-    where = repo.origin if repo.env else repo.git
-    sha = where.run("hash-object", "-w", str(blob))
-    tree_file = repo.git.folder / "tree"
     name = "other.json" if text == "no file" else "inventory.json"
-    tree_file.write_text(f"100644 blob {sha}\t{name}\n")
-    tree = subprocess.run(
-        ["git", "mktree"],
-        cwd=where.folder,
-        input=tree_file.read_text(),
-        text=True,
-        capture_output=True,
-        check=True,
-    ).stdout.strip()
-    parents = [] if text == "{}" else ["-p", repo.git.head()]
-    commit = where.run("commit-tree", tree, *parents, "-m", "damaged")
-    where.run("update-ref", repo.ref, commit)
-    blob.unlink()
-    tree_file.unlink()
-    ran = repo.run("apply", "--auto-approve", *(["--push"] if repo.env else []))
-    assert ran.code == 1, ran.out
+    parent = "" if text == "{}" else repo.git.head()
+    write_inventory(repo.kept.folder, repo.ref, parent, text, name=name)
+    ran = repo.apply(code=1)
     assert "cannot be read" in ran.err
     assert "delete its reference" in ran.err
 
@@ -524,17 +380,16 @@ def test_what_is_removed_from_the_files_is_no_drift(repo: Repo) -> None:
 def test_an_entry_that_does_not_count_leaves_nothing_to_send(repo: Repo) -> None:
     """What is written is the hash of now, and the next plan is empty."""
     repo.applied(a=secret_in("ONE"))
-    rename_entry(repo, "batch_export.a")
+    forge(repo, "batch_export.a", name="forged")
     repo.commit(a=secret_in("TWO"))
     assert repo.changes() == []
     repo.apply()
     assert repo.changes() == []
 
 
+@only_local
 def test_model_350_a_branch_behind_keeps_the_entry_of_what_is_gone(repo: Repo) -> None:
     """The line that applied it still says at the create that it was deleted in the service."""
-    if repo.env:
-        pytest.skip("a job applies the trusted branch")
     repo.commit(a={})
     repo.git.run("checkout", "--quiet", "-b", "old")
     repo.write(a={}, c={})
@@ -551,23 +406,18 @@ def test_model_350_a_branch_behind_keeps_the_entry_of_what_is_gone(repo: Repo) -
 def test_model_1091_an_entry_that_does_not_count_leaves_with_its_object(repo: Repo) -> None:
     """Another address has the object now, or it was deleted: nothing may find it by the entry."""
     repo.applied(a={"name": "Same"}, b={})
-    rename_entry(repo, "batch_export.a")
-    rename_entry(repo, "batch_export.b")
+    forge(repo, "batch_export.a", name="forged")
+    forge(repo, "batch_export.b", name="forged")
     repo.applied(c={"name": "Same"}, d={"name": "b", "state": "absent"})
     assert repo.entries().keys() == {"project.web", "batch_export.c"}
 
 
 def test_model_2005_an_entry_that_does_not_count_is_no_drift(repo: Repo) -> None:
     repo.applied(a={}, b={})
-    rename_entry(repo, "batch_export.a")
+    forge(repo, "batch_export.a", name="forged")
     repo.call("DELETE", "a")
     assert repo.run("drift").code == 0
     assert repo.run("drift", "--write").code == 0
-
-
-def rename_entry(repo: Repo, address: str) -> None:
-    """Give an entry a name that its commit does not declare."""
-    forge(repo, address, name="forged")
 
 
 def test_an_absent_resource_without_an_object_leaves_the_inventory(repo: Repo) -> None:
@@ -692,18 +542,18 @@ def test_a_change_that_is_reverted_before_its_apply_is_nothing(repo: Repo) -> No
     assert repo.changes() == []
 
 
+@only_local
 def test_an_amended_or_squashed_commit_is_current_if_nothing_changed(repo: Repo) -> None:
     first = repo.applied(a={}, b={})
-    if not repo.env:
-        repo.git.run("commit", "--quiet", "--amend", "-m", "other words")
-        assert repo.changes() == []
-        repo.write(a={})
-        repo.git.run("commit", "--quiet", "--amend", "--all", "-m", "without b")
-        assert repo.changes() == []
-        assert f"HEAD lacks the applied commit {first[:7]}" in repo.left()["batch_export.b"]
-        assert repo.changes("--no-inventory") == []
-        repo.apply("--rollback")
-        assert repo.exports() == {"a"}
+    repo.git.run("commit", "--quiet", "--amend", "-m", "other words")
+    assert repo.changes() == []
+    repo.write(a={})
+    repo.git.run("commit", "--quiet", "--amend", "--all", "-m", "without b")
+    assert repo.changes() == []
+    assert f"HEAD lacks the applied commit {first[:7]}" in repo.left()["batch_export.b"]
+    assert repo.changes("--no-inventory") == []
+    repo.apply("--rollback")
+    assert repo.exports() == {"a"}
 
 
 def test_a_job_does_not_believe_a_commit_that_was_forced_away(repo: Repo) -> None:
@@ -764,8 +614,8 @@ def forge(repo: Repo, address: str, **fields: str) -> None:
 
 def put(repo: Repo, entries: dict[str, dict[str, str]]) -> None:
     """Write the inventory."""
-    where = repo.origin if repo.env else repo.git
-    write_inventory(where.folder, repo.ref, where.run("rev-parse", f"{repo.ref}^1"), entries)
+    newest = repo.kept.run("rev-parse", f"{repo.ref}^1")
+    write_inventory(repo.kept.folder, repo.ref, newest, entries)
     if repo.env:
         repo.git.run("fetch", "--quiet", "origin", "+refs/reconciler/*:refs/reconciler/*")
 
@@ -790,9 +640,7 @@ def test_two_workspaces_delete_their_own(repo: Repo) -> None:
     other.write(c={"project": {"name": "Web"}}, d={"project": {"name": "Web"}})
     repo.applied(a={}, b={})
     other.apply()
-    where = repo.origin if repo.env else repo.git
-    refs = where.run("for-each-ref", "--format=%(refname)", "refs/reconciler").split()
-    assert len(refs) == 2
+    assert len(repo.kept.inventories()) == 2
     other.write(c={"project": {"name": "Web"}})
     repo.commit(a={}, b={})
     assert repo.changes() == []
@@ -827,10 +675,9 @@ def test_a_rotation_with_an_unknown_outcome_is_sent_again(repo: Repo) -> None:
     assert repo.changes() == []
 
 
+@only_local
 def test_a_fetch_that_prunes_lets_the_plan_say_so(repo: Repo) -> None:
     """`fetch.prune` drops the local record if the remote has none; the plan deletes nothing."""
-    if repo.env:
-        pytest.skip("a job fetches into an empty clone")
     repo.applied(a={}, b={})
     repo.git.run("fetch", "--quiet", "--prune", "origin", "+refs/reconciler/*:refs/reconciler/*")
     repo.commit(a={})
@@ -862,8 +709,7 @@ def test_i6_the_first_apply_to_objects_that_exist_is_no_drift(repo: Repo) -> Non
     (change,) = (item for item in plan["changes"] if item["action"] == "update")
     assert {field["origin"] for field in change["fields"]} == {"unknown"}
     assert [item["sort"] for item in change["new"]] == ["bucket"]
-    shown = repo.run("apply", "--auto-approve", *(["--push"] if repo.env else []))
-    assert shown.code == 0, shown.err
+    shown = repo.apply()
     assert "Drift" not in shown.out
     assert "s3://other" in shown.out
     assert repo.entries()["batch_export.a"]["commit"] == repo.git.head()
@@ -883,9 +729,7 @@ def test_a_branch_behind_main_shows_changes_in_reverse_and_is_not_applied(repo: 
 
 
 def test_the_table_of_situations_names_tests_that_exist() -> None:
-    table = (
-        Path(__file__).parents[2].joinpath("docs/inside/inventory.md").read_text(encoding="utf-8")
-    )
+    table = (ROOT / "docs/inside/inventory.md").read_text(encoding="utf-8")
     names = re.findall(r"`(test_\w+)`", table)
     assert len(names) == len(set(names)) >= 30
     assert [name for name in names if not callable(globals().get(name))] == []

@@ -8,20 +8,17 @@ from typing import Any
 
 import pytest
 
-from tests.integration.test_inventory import JOB, SETTINGS, Repo, declared
 from tests.support.cli import reconciler, write
+from tests.support.declared import declared
 from tests.support.emulator import RunningEmulator
-from tests.support.git import Git
+from tests.support.repo import JOB, SETTINGS, Repo
 
 _FORMATS = ("text", "markdown", "html", "github", "json")
 
 
 @pytest.fixture
 def repo(tmp_path: Path, emulator: RunningEmulator) -> Repo:
-    git = Git.init(tmp_path / "repo")
-    folder = write(git.folder / "w", {"reconciler.yaml": SETTINGS})
-    git.commit("start")
-    return Repo(git, git.bare(tmp_path / "origin.git"), emulator, folder, {})
+    return Repo.of(tmp_path, emulator)
 
 
 def s3(name: str = "lake", **config: Any) -> dict[str, Any]:

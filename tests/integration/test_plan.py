@@ -1,0 +1,532 @@
+"""`plan`: what is read, what can't be believed, what is refused, and how many calls it takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.results import differences
+from benchmarks.workspaces import ENVIRONMENT, SECRETS, Workload
+from benchmarks.workspaces import write as write_workload
+from reconciler.model.plan import SecretUse
+from reconciler.model.values import CLEARED, SecretRef
+from tests.conftest import LONG, StartService
+from tests.support import worlds
+from tests.support.cli import Ran, reconciler, write
+from tests.support.declared import WEB, seed, workspace
+from tests.support.emulator import RunningEmulator
+from tests.support.simulated import no_op_export
+
+Run = Callable[..., Ran]
+"""A command in the folder of a test, with words, and the variables of the service."""
+APPLY = ("apply", "--auto-approve")
+
+
+@pytest.fixture
+def run_in(tmp_path: Path) -> Callable[[RunningEmulator], Run]:
+    """Return a function of a service that returns one which runs a command with some files."""
+
+    def of(running: RunningEmulator, **environ: str) -> Run:
+        def run(*words: str, files: dict[str, str] | None = None) -> Ran:
+            folder = write(tmp_path / "w", files or {})
+            return reconciler(*words, "-C", folder, environ={**running.environ(), **environ})
+
+        return run
+
+    return of
+
+
+def fault(running: RunningEmulator, path: str, **rule: Any) -> None:
+    """Let requests to a path fail."""
+    running.admin("PUT", "faults", [{"match": {"path": path}, **rule}])
+
+
+# Applying what is planned.
+
+PRUNE = "policy: {prune: true}\n"
+
+
+@pytest.fixture
+def newest(service_of: StartService) -> RunningEmulator:
+    return service_of(None, "--dialect", "2026")
+
+
+def test_a_replacement_creates_first_and_keeps_unmanaged_fields(
+    run_in: Any, newest: RunningEmulator
+) -> None:
+    run = run_in(newest, RECONCILER_SECRET_KEY="pass-word")
+    assert run(*APPLY, files=workspace(PRUNE, a={})).code == 0
+    old = newest.exports()["a"]
+    path = f"/api/projects/{old['team_id']}/batch_exports/{old['id']}/"
+    settings = {"paused": True, "end_at": "2030-01-01T00:00:00Z"}
+    newest.call("PATCH", path, settings).raise_for_status()
+    config = {"url": "https://eu.i.posthog.com/batch/", "token": "${secret:env:KEY}"}
+    config["token"] = "${secret:env:RECONCILER_SECRET_KEY}"
+    refused = run(
+        *APPLY, files=workspace(PRUNE, a={"destination": {"type": "HTTP", "config": config}})
+    )
+    assert (refused.code, "--allow-replace" in refused.out) == (5, True)
+    newest.clear_requests()
+    done = run(*APPLY, "--allow-replace")
+    assert done.code == 0, done.err
+    assert [method for method, _ in newest.writes()] == ["POST", "DELETE"]
+    new = newest.exports()["a"]
+    assert new["id"] != old["id"]
+    assert (new["paused"], new["end_at"]) == (True, "2030-01-01T00:00:00Z")
+
+
+def test_a_create_in_two_steps_sets_what_the_server_overwrote(
+    run_in: Any, newest: RunningEmulator
+) -> None:
+    filters = [{"key": "a", "type": "event", "operator": "exact", "value": ["x"]}]
+    files = workspace(projects={"web": {"name": "Web", "test_account_filters": filters}})
+    done = run_in(newest)(*APPLY, files=files)
+    assert done.code == 0, done.err
+    made = next(project for project in newest.state()["projects"] if project["name"] == "Web")
+    assert made["test_account_filters"] == filters
+    assert [method for method, _ in newest.writes()] == ["POST", "PATCH"]
+
+
+def test_a_failure_skips_its_dependents_only(run_in: Any, emulator: RunningEmulator) -> None:
+    projects = {"bad": {"name": "x" * 200}, "good": {"name": "Good"}}
+    files = workspace("", projects, **{key: {"project": key} for key in projects})
+    match = {"method": "POST", "path": "*/projects/", "nth": 1}
+    emulator.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 400}])
+    run = run_in(emulator)
+    done = run(*APPLY, files=files)
+    assert (done.code, "1 failed, 1 skipped" in done.out) == (3, True)
+    assert emulator.exports().keys() == {"good"}
+    assert run(*APPLY).code == 0
+    assert emulator.exports().keys() == {"bad", "good"}
+
+
+def test_a_key_limited_to_a_project_can_plan_that_project(
+    run_in: Any, service_of: StartService
+) -> None:
+    web = {"id": 1, "name": "Web", "batch_exports": [no_op_export("a")]}
+    run = run_in(service_of(seed(web, {"id": 2, "name": "Other"}, projects=[1])))
+    ran = run("plan", files=workspace(projects={"web": {"id": 1, "name": "Web"}}, a={}))
+    assert ran.out.endswith("(2 resources).\n"), ran.err
+    refused = run("plan", files=workspace(a={}))
+    assert (refused.code, "set `id` for each project" in refused.err) == (1, True)
+
+
+def test_experience_27_apply_prints_the_warnings_of_the_files_once(
+    run_in: Any, emulator: RunningEmulator
+) -> None:
+    run = run_in(emulator)
+    for words in (("plan",), APPLY):
+        ran = run(*words, files=workspace("vars: {unused: x}\n"))
+        assert (ran.code, ran.err.count("[unused-variable]")) == (0, 1), ran.err
+
+
+@pytest.mark.parametrize("options", [(), ("--dialect", "2026", "--no-organization-list")], ids=str)
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_an_id_in_other_letters_than_those_of_the_service_is_an_error_at_its_place(
+    run_in: Any, tmp_path: Path, service_of: StartService, options: tuple[str, ...], state: str
+) -> None:
+    web = {"id": 1, "name": "Web", "batch_exports": [no_op_export("lake")]}
+    running = service_of(seed(web), *options)
+    run = run_in(running)
+    live_id = running.exports()["lake"]["id"]
+    for written in (live_id.upper(), live_id.replace("-", "")):
+        ran = run("plan", files=workspace(lake={"id": written, "state": state}))
+        assert ran.code == 5
+        shown = " ".join(ran.out.split())
+        problem = f"no live batch_export has the id '{written}'"
+        assert f"resources.yaml:16:10: error: batch_export.lake: {problem}" in shown
+        assert f"hint: write it as the service does: `id: {live_id}`" in shown
+    empty = write(tmp_path / "empty", {"reconciler.yaml": "version: 1\n"})
+    ran = reconciler("import", live_id.upper(), "-C", empty, environ=running.environ())
+    assert 'hint: did you mean "lake"' in ran.err
+
+
+# Lists and answers that can't be believed: nothing is created a second time.
+
+COUNT = 130
+DETAIL = "*/projects/1/"
+EXPORTS = "*/batch_exports/"
+PENDING = {"fault": "body", "merge": {"is_pending_deletion": True}}
+
+
+def files_of(count: int = COUNT, **web: Any) -> dict[str, str]:
+    projects = {"web": {"name": "Web", **web}}
+    return workspace("", projects, **{f"Export-{number}": {} for number in range(count)})
+
+
+@pytest.fixture
+def running(service_of: StartService) -> RunningEmulator:
+    """Return a service with a project and 130 exports."""
+    exports = [no_op_export(f"Export-{number}") for number in range(COUNT)]
+    return service_of(
+        seed({"id": 1, "name": "Web", "batch_exports": exports, "surveys_opt_in": True})
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        *(
+            pytest.param(DETAIL, rule, id=f"f1 {rule}")
+            for rule in (
+                {"fault": "body", "text": "", "status": 200},
+                {"fault": "body", "value": None, "status": 200},
+                {"fault": "body", "value": [], "status": 200},
+                {"fault": "body", "value": {}, "status": 200},
+                {"fault": "other_id"},
+                {"fault": "error", "status": 404},
+            )
+        ),
+        *(
+            pytest.param(EXPORTS, rule, id=f"f2 {rule}")
+            for rule in (
+                {"fault": "page", "count": "omit"},
+                {"fault": "page", "count": 0},
+                {"fault": "page", "count": -1},
+                {"fault": "page", "count": 100},
+                {"fault": "page", "count": "3"},
+                {"fault": "page", "count": 1e308},
+                {"fault": "page", "count": 10_000_000},
+                {"fault": "page", "drop": 1},
+                {"fault": "page", "repeat": 1},
+                {"fault": "stale", "change": "delete"},
+                {"fault": "body", "merge": {"results": [no_op_export("Export-1")]}},
+            )
+        ),
+    ],
+)
+def test_an_odd_answer_or_an_incomplete_list_duplicates_nothing(
+    path: str, rule: dict[str, Any], run_in: Any, running: RunningEmulator
+) -> None:
+    """F1, F2."""
+    fault(running, path, **rule)
+    run = run_in(running)
+    for words in (("plan",), APPLY):
+        ran = run(*words, files=files_of(surveys_opt_in=True))
+        assert ran.code == 1
+        where = path.removeprefix("*")
+        assert f"error: GET /api/organizations/org{where}: " in ran.err
+    assert running.writes() == []
+
+
+def test_f2_a_server_that_caps_pages_creates_nothing(run_in: Any, running: RunningEmulator) -> None:
+    fault(running, EXPORTS, fault="page", cap=50)
+    assert run_in(running)(*APPLY, files=files_of(surveys_opt_in=True)).code == 0
+    assert running.writes() == []
+
+
+def test_a_namesake_that_is_pending_deletion_does_not_count(
+    run_in: Any, service_of: StartService
+) -> None:
+    running = service_of(seed({"id": 1, "name": "Web"}, {"id": 2, "name": "Web"}))
+    run = run_in(running)
+    ran = run("plan", files=files_of(1))
+    assert (ran.code, "2 live projects are named 'Web'" in ran.out) == (5, True)
+    fault(running, DETAIL, **PENDING)
+    ran = run("plan")
+    assert ran.code == 0
+    assert "Plan: 1 to create, 0 to update, 0 to delete, 1 unchanged" in ran.out
+
+
+def test_a_project_that_is_pending_deletion_gets_no_new_exports(
+    run_in: Any, running: RunningEmulator
+) -> None:
+    fault(running, DETAIL, **PENDING)
+    ran = run_in(running)("plan", files=files_of(COUNT + 1))
+    assert f"Plan: {COUNT + 2:,} to create" in ran.out
+
+
+def test_verbose_lists_every_request(run_in: Any, running: RunningEmulator) -> None:
+    run = run_in(running)
+    ran = run("plan", "--verbose", files=files_of(surveys_opt_in=True))
+    assert "GET /api/organizations/org/projects/ 200 " in ran.err
+    assert "GET /api/organizations/org/projects/1/ 200 " in ran.err
+    assert ran.err.count("GET /api/organizations/org/batch_exports/ 200 ") == 2
+    assert ran.err.endswith("5 API calls\n")
+    assert "GET" not in run("plan").err
+
+
+@pytest.mark.parametrize("command", ["plan", "status"])
+def test_x2_a_key_of_another_organization_is_named(
+    service_of: StartService, run_in: Any, command: str
+) -> None:
+    given = seed(organizations=["other"])
+    given["organizations"].append({"id": "other", "name": "other", "projects": []})
+    ran = run_in(service_of(given))(command, files=workspace())
+    assert ran.code == 1
+    assert "API key does not have access to the requested organization" in ran.err
+    assert "hint: use a key of this organization" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("projects", "exports", "fields", "calls"),
+    [
+        (20, 1_000, {}, 12),
+        (500, 0, {"timezone": "Europe/Berlin"}, 8),
+        # Lists of both kinds, the key, the name of the organization, 20 projects.
+        (20, 0, {"surveys_opt_in": True}, 24),
+        *([(200, 10_000, {}, 35)] if LONG else []),
+    ],
+)
+def test_a_plan_takes_few_calls(
+    projects: int,
+    exports: int,
+    fields: dict[str, Any],
+    calls: int,
+    service_of: StartService,
+    run_in: Any,
+) -> None:
+    share = exports // projects
+    live = [
+        {
+            "name": f"P{n}",
+            **fields,
+            "batch_exports": [no_op_export(f"e{n}-{i}") for i in range(share)],
+        }
+        for n in range(projects)
+    ]
+    running = service_of(seed(*live))
+    own = {f"e{n}-{i}": {"project": f"p{n}"} for n in range(projects) for i in range(share)}
+    wanted = {f"p{n}": {"name": f"P{n}", **fields} for n in range(projects)}
+    ran = run_in(running)("plan", files=workspace("", wanted, **own))
+    resources = f"({projects + exports:,} resources).\n"
+    assert ran.out.endswith(f"No changes. Live state matches the configuration {resources}")
+    assert len(running.requests()) == calls
+    assert f"{calls} API calls\n" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("workload", "summary"),
+    [
+        (Workload(40, 4), "No changes."),
+        (Workload(40, 4, different=5), "Plan: 0 to create, 2 to update, 0 to delete"),
+        (Workload(40, 4, different=100), "Plan: 0 to create, 40 to update, 0 to delete"),
+        (Workload(8, 2, exports_live=False), "Plan: 8 to create, 0 to update, 0 to delete"),
+        (Workload(8, 4, projects_with_exports=2, newest=True), "No changes."),
+        (Workload(0, 3, projects_live=False), "Plan: 3 to create, 0 to update, 0 to delete"),
+    ],
+)
+def test_live_state_of_a_workload_of_the_benchmarks(
+    tmp_path: Path, service_of: StartService, workload: Workload, summary: str
+) -> None:
+    place = write_workload(workload, tmp_path, in_git=False)
+    service = service_of(json.loads(place.seed.read_bytes()))
+    ran = reconciler(
+        *("plan", "-C", place.workspace, "-e", ENVIRONMENT, "--no-inventory", "--trust-workspace"),
+        environ={**service.environ(), **SECRETS},
+    )
+    assert summary in ran.out
+
+
+def test_what_the_benchmarks_count_is_compared() -> None:
+    before = {"calls": {"plan": 6, "status": 2}, "modules": {"plan": ["httpx", "click"]}}
+    after = {"calls": {"plan": 7, "status": 2}, "modules": {"plan": ["click", "yaml"]}}
+    assert differences(before, after) == ["plan: 6 -> 7 calls", "plan imports +yaml -httpx"]
+    assert differences(before, before) == []
+
+
+# M6: what is ambiguous concerns one resource. The rest is planned, applied and operated.
+
+
+def new_project(running: RunningEmulator, name: str, *exports: str) -> tuple[int, list[str]]:
+    """Create a project with exports; return the ids."""
+    path = f"/api/organizations/{running.organization}/projects/"
+    project = running.call("POST", path, {"name": name}).json()["id"]
+    path = f"/api/projects/{project}/batch_exports/"
+    made = [running.call("POST", path, no_op_export(export)).json() for export in exports]
+    return project, [str(export["id"]) for export in made]
+
+
+@pytest.fixture
+def twins(emulator: RunningEmulator) -> list[str]:
+    """Return the ids of two live exports of one name."""
+    return new_project(emulator, "Web", "Lake", "Lake")[1]
+
+
+@pytest.fixture
+def run(run_in: Any, emulator: RunningEmulator) -> Any:
+    def run(*words: str, projects: Any = None, **exports: Any) -> Ran:
+        both = {"lake": {"name": "Lake"}, "new": {"name": "New"}, **exports}
+        return run_in(emulator)(*words, files=workspace("", projects, **both))
+
+    return run
+
+
+def test_m6_the_rest_is_planned_and_applied_without_it(run: Any, twins: list[str]) -> None:
+    plan = json.loads(run("plan", "--format", "json").out)
+    assert [change["address"] for change in plan["changes"] if change["action"] == "create"] == [
+        "batch_export.new"
+    ]
+    (refusal,) = plan["refusals"]
+    assert (refusal["rule"], refusal["addresses"]) == ("ambiguous", ["batch_export.lake"])
+    assert [item["address"] for item in refusal["objects"]] == [
+        f"batch_export.id:{item}" for item in twins
+    ]
+    assert all(f"id {item}, created 20" in refusal["message"] for item in twins)
+    assert f"{{lake: {{id: {twins[0]}}}}}" in refusal["allow"]
+    refused = run(*APPLY)
+    assert (refused.code, "nothing was sent" in refused.err) == (5, True)
+    ran = run(*APPLY, "--exclude", "lake")
+    assert ran.code == 0
+    assert "+ created batch_export.new" in ran.err + ran.out
+    pinned = run("plan", lake={"name": "Lake", "id": twins[1]})
+    assert (pinned.code, "No changes." in pinned.out) == (0, True)
+
+
+def test_m6_operations_list_it_and_take_live_ids(run: Any, twins: list[str]) -> None:
+    """The fix of reliability.md, "keep the one with runs", needs `runs` and `pause` by id."""
+    for words in ("runs {}", "logs {}", "gaps {}", "status {}", "pause {} --auto-approve"):
+        ran = run(*words.format(twins[0]).split())
+        assert (ran.code in (0, 2), "batch_export.lake: 2 live" in ran.err) == (True, True), words
+    ran = run("runs", "lake")
+    assert (ran.code, all(item in ran.err for item in twins)) == (1, True)
+    listed = json.loads(run("status", "--all", "--format", "json").out)["exports"]
+    assert {item["address"] for item in listed} == {f"batch_export.id:{item}" for item in twins}
+    assert run("projects", "list").code == 0
+    ran = run("drift")
+    assert "batch_export.lake: 2 live" in ran.out + ran.err
+
+
+@pytest.mark.usefixtures("twins")
+def test_m6_an_ambiguous_project_refuses_what_is_in_it_and_nothing_else(
+    run: Any, emulator: RunningEmulator
+) -> None:
+    new_project(emulator, "Web")
+    other = {"name": "Other", "project": "app"}
+    resources = {"projects": {**WEB, "app": {"name": "App"}}, "other": other}
+    plan = json.loads(run("plan", "--format", "json", **resources).out)
+    created = [change["address"] for change in plan["changes"] if change["action"] == "create"]
+    assert created == ["project.app", "batch_export.other"]
+    assert [refusal["addresses"] for refusal in plan["refusals"]] == [
+        ["project.web"],
+        ["batch_export.lake", "batch_export.new"],
+    ]
+    assert run(*APPLY, "--exclude=web,lake,new", **resources).code == 0
+    assert emulator.exports().keys() == {"Lake", "Other"}
+
+
+@pytest.mark.usefixtures("twins")
+def test_m6_a_project_that_contains_a_candidate_is_not_deleted(
+    run: Any, emulator: RunningEmulator
+) -> None:
+    """Deleting the former project would delete the export that may be the one to keep."""
+    (web,) = {export["team_id"] for export in emulator.exports().values()}
+    new, _ = new_project(emulator, "Next", "Lake")
+    old = {"name": "Web", "id": web, "state": "absent"}
+    projects = {"old": old, "web": {"name": "Next", "id": new}}
+    lake = {"name": "Lake", "project": {"id": str(web)}}
+    plan = run("plan", "--exclude", "lake", "--format", "json", projects=projects, lake=lake)
+    rules = {refusal["rule"] for refusal in json.loads(plan.out)["refusals"]}
+    assert (plan.code, "ambiguous" in rules) == (5, True)
+
+
+def test_two_resources_with_one_former_name_are_refused(
+    run: Any, emulator: RunningEmulator
+) -> None:
+    """Which of both was renamed would be a guess."""
+    new_project(emulator, "Web", "Old")
+    renamed = {"lifecycle": {"renamed_from": ["Old"]}}
+    exports = {"lake": {"name": "Lake", **renamed}, "new": {"name": "New", **renamed}}
+    plan = json.loads(run("plan", "--format", "json", **exports).out)
+    assert not plan["changes"]
+    (refusal,) = plan["refusals"]
+    assert refusal["addresses"] == ["batch_export.lake", "batch_export.new"]
+    assert (refusal["at"]["file"], "by `id`" in refusal["allow"]) == ("resources.yaml", True)
+
+
+# I9: null in a secret field clears what the service has, where the service accepts that.
+
+SNOWFLAKE = """\
+projects: {web: {id: 1, name: Default project}}
+batch_exports:
+  dwh:
+    project: web
+    name: DWH
+    interval: hour
+    destination:
+      type: Snowflake
+      config:
+        account: acme
+        database: d
+        warehouse: w
+        schema: s
+        authentication_type: keypair
+        user: ${secret:env:RECONCILER_SECRET_USER}
+        private_key: ${secret:env:RECONCILER_SECRET_KEY}
+        private_key_passphrase: %s
+"""
+PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\n-----END PRIVATE KEY-----"
+PASSPHRASE = "${secret:env:RECONCILER_SECRET_PASS}"
+
+
+def test_i9_null_clears_a_passphrase(run_in: Any, service_of: StartService) -> None:
+    service = service_of(None, "--dialect", "2025")
+    values = {"USER": "hunter2-user", "KEY": PEM, "PASS": "hunter2-pass"}
+    run = run_in(service, **{f"RECONCILER_SECRET_{name}": value for name, value in values.items()})
+    files = {"reconciler.yaml": "version: 1\n", "a.yaml": SNOWFLAKE % PASSPHRASE}
+    assert run(*APPLY, files=files).code == 0
+    service.clear_requests()
+    ran = run(*APPLY, "--rotate-secrets", files={"a.yaml": SNOWFLAKE % "null"})
+    assert ran.code == 0, ran.out + ran.err
+    (sent,) = [item["body"] for item in service.requests() if item["method"] == "PATCH"]
+    assert sent["destination"]["config"]["private_key_passphrase"] is None
+    assert sent["destination"]["config"]["private_key"] is not None
+
+
+@pytest.mark.parametrize("before", [{}, {"slack_incoming_webhook": SecretRef.of("env", "HOOK")}])
+@pytest.mark.parametrize("shown", [None, "https://hooks.slack.com/x", ...])
+def test_i9_null_is_sent_if_it_changes_something(before: dict[str, object], shown: object) -> None:
+    """I9: what the live object shows decides; if it shows nothing, what was declared before."""
+    body = {} if shown is ... else {"slack_incoming_webhook": shown}
+    now, was = worlds.project(slack_incoming_webhook=CLEARED), worlds.project(**before)
+    live = worlds.live_of(worlds.live_project(**body))
+    plan = worlds.planned(worlds.desired_of(now), live, base=worlds.desired_of(was))
+    changes = [change for change in plan.effective if change.body]
+    expected = True if shown is ... else shown is not None
+    assert [change.body for change in changes] == [{"slack_incoming_webhook": CLEARED}] * expected
+    assert "hooks.slack.com" not in str(plan.effective)
+
+
+def test_i9_a_removed_passphrase_is_kept_and_the_plan_says_how_to_clear_it() -> None:
+    def desired(**config: Any) -> Any:
+        parts = {"account": "acme", "private_key": SecretRef.of("env", "KEY"), **config}
+        destination = {"type": "Snowflake", "config": parts}
+        return worlds.desired_of(worlds.project(), worlds.export(destination=destination))
+
+    snowflake = {"type": "Snowflake", "config": {"account": "acme"}}
+    live = worlds.live_of(worlds.live_project(), worlds.live_export(destination=snowflake))
+    before = desired(private_key_passphrase=SecretRef.of("env", "PASS"))
+    notes = worlds.planned(desired(), live, base=before).notes
+    (note,) = [item for item in notes if "passphrase" in item.message]
+    assert note.message.endswith("it keeps its live value; write null to clear it")
+    cleared = desired(private_key_passphrase=CLEARED)
+    (change,) = worlds.planned(cleared, live, base=before).effective
+    uses = {item.path[-1]: (str(item.ref), item.use) for item in change.secrets}
+    assert uses["private_key_passphrase"] == ("null", SecretUse.REFERENCE_CHANGED)
+    assert change.body["destination"]["config"] == {
+        "private_key": SecretRef.of("env", "KEY"),
+        "private_key_passphrase": CLEARED,
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "field", "texts"),
+    [
+        ("''", "private_key_passphrase", ("is a secret and must not be empty", "or null to clear")),
+        ("null", "password", ("must be text, not null", "the service keeps its value")),
+        ("null", "private_key_passphrase", ()),
+    ],
+)
+def test_i9_validate_says_what_clears_a_secret(
+    tmp_path: Path, value: str, field: str, texts: tuple[str, ...]
+) -> None:
+    text = (SNOWFLAKE % value).replace("private_key_passphrase", field)
+    write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text})
+    ran = reconciler("validate", "-C", tmp_path)
+    assert ran.code == bool(texts), ran.out
+    for part in texts:
+        assert part in " ".join(ran.out.split())

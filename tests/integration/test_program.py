@@ -1,0 +1,506 @@
+"""The command line as a whole: processes, signals, imports, help, exit codes, removed words."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tomllib
+from asyncio.selector_events import BaseSelectorEventLoop
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from reconciler.commands.command import Command
+from reconciler.commands.process import run, stop_on_signals
+from reconciler.commands.program import COMMANDS, command_of
+from reconciler.commands.projects import reset_token
+from reconciler.commands.workspace import Runtime, Workspace
+from reconciler.errors import ExitCode, ServiceError
+from reconciler.packaged import packaged
+from reconciler.service.pace import Stop
+from reconciler.version import __version__
+from tests.conftest import ROOT, StartService
+from tests.support.cli import Ran, reconciler, reconciler_process, write
+from tests.support.declared import workspace
+from tests.support.devices import NEEDS_FULL_DISK
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+from tests.support.limits import TIMEOUT
+
+# The command line as a process: entry points, encodings, and the same results as in-process.
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    web = {"web": {"name": "Store 日本"}}
+    return write(tmp_path / "workspace", workspace(projects=web, lake={}))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [[sys.executable, "-m", "reconciler"], [str(Path(sys.executable).parent / "reconciler")]],
+    ids=["module", "script"],
+)
+def test_both_entry_points_start(command: list[str]) -> None:
+    ended = subprocess.run(
+        [*command, "--version"], capture_output=True, text=True, timeout=TIMEOUT, check=True
+    )
+    assert ended.stdout == f"reconciler, version {__version__}\n"
+
+
+def test_a_process_and_a_run_in_process_print_the_same(
+    folder: Path, emulator: RunningEmulator
+) -> None:
+    arguments = ("plan", "-C", folder, "--detailed-exitcode")
+    environ = {**emulator.environ(), "FORCE_COLOR": "1", "COLUMNS": "60"}
+    ran = reconciler_process(*arguments, environ=environ)
+    assert ran.code == 2
+    assert "Store 日本" in ran.out
+    assert untimed(reconciler(*arguments, environ=environ)) == untimed(ran)
+
+
+def untimed(ran: Ran) -> Ran:
+    """Return a result without the estimate of its time."""
+    out, count = re.subn(r"(?<=calls, about )[\w ]+(?=\.)", "", ran.out)
+    assert count == 1, ran.out
+    return replace(ran, out=out)
+
+
+def test_a_process_and_a_run_in_process_report_the_same_mistakes(folder: Path) -> None:
+    write(folder, {"resources.yaml": "projects:\n  web: {nam: Web}\n"})
+    ran = reconciler_process("plan", "-C", folder)
+    assert ran.code == 1
+    assert "unknown field 'nam'" in ran.err
+    assert reconciler("plan", "-C", folder) == ran
+
+
+def test_output_that_cannot_be_encoded_is_escaped(folder: Path) -> None:
+    environ = {"PYTHONIOENCODING": "latin-1"}
+    ran = reconciler_process("show", "web", "-C", folder, environ=environ)
+    assert ran.code == 0, ran.err
+    assert r"Store \u65e5\u672c" in ran.out
+
+
+def test_a_run_in_process_restores_the_state_of_the_process(
+    folder: Path, emulator: RunningEmulator
+) -> None:
+    def state() -> tuple[object, ...]:
+        handlers = (signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM))
+        return (dict(os.environ), Path.cwd(), *handlers, sys.argv, sys.stdout, sys.stderr)
+
+    before = state()
+    environ = {**emulator.environ(), "RECONCILER_VAR_NAME": "x"}
+    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
+    assert reconciler("plan", "-C", folder / "none", environ=environ).code == 1
+    assert state() == before
+    # A variable of one run is unknown to the next.
+    write(folder, {"resources.yaml": "projects: {web: {name: '${env:RECONCILER_VAR_NAME}'}}\n"})
+    assert reconciler("validate", "-C", folder, "-e", "default").code == 1
+
+
+# Signals on an event loop without handlers for them, such as that of Windows.
+
+
+@pytest.fixture(autouse=True)
+def _handlers() -> Iterator[None]:
+    """Restore the handlers of signals."""
+    former = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    yield
+    for number, handler in former.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
+
+
+def test_a_signal_requests_a_stop_without_handlers_of_the_event_loop() -> None:
+    async def interrupted() -> None:
+        with pytest.raises(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, print)
+        stop = Stop()
+        stop_on_signals(stop)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.wait_for(stop.requested.wait(), TIMEOUT)
+
+    with asyncio.Runner(loop_factory=BaseSelectorEventLoop) as runner:
+        runner.run(interrupted())
+
+
+@pytest.mark.parametrize("steps", range(3))
+def test_a_signal_that_arrived_just_before_a_run_stops_it_in_order(
+    steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop may have queued the call when the run starts: it must not cancel the run."""
+    # A cancelled run would end this process a little later.
+    monkeypatch.setattr("reconciler.commands.process._CLEAN_UP_SECONDS", 3_600.0)
+    stop = Stop()
+
+    async def work() -> str:
+        signal.raise_signal(signal.SIGTERM)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        stop_on_signals(stop)
+        await asyncio.wait_for(stop.requested.wait(), TIMEOUT)
+        return "in order"
+
+    assert run(work()) == "in order"
+
+
+# Test the modules that commands import: most of the time of a short command is importing.
+
+NETWORK = ("asyncio", "httpx", "ssl", "reconciler.service")
+READING = ("yaml", "jsonschema_rs", "reconciler.files.loading", "reconciler.files.yaml_loader")
+USE_CASES = (
+    "reconciler.applying",
+    "reconciler.planning",
+    "reconciler.commands.session",
+    "reconciler.commands.apply.changes",
+)
+PLANS = (
+    "reconciler.model.decoding",
+    "reconciler.model.plan",
+    "reconciler.render.plan_document",
+    "reconciler.render.plan_text",
+)
+
+SCRIPT = """\
+import sys
+from reconciler.commands import main
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+def imported(words: Sequence[str], environ: Mapping[str, str] | None = None) -> set[str]:
+    """Return all modules that a command imports, run in the example."""
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *words],
+        cwd=ROOT / "examples" / "acme",
+        env={"PATH": os.environ["PATH"], **(environ or {})},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return set(ran.stderr.splitlines()[-1].split())
+
+
+def below(names: set[str], packages: Sequence[str]) -> list[str]:
+    return sorted(
+        name
+        for name in names
+        if any(name == package or name.startswith(f"{package}.") for package in packages)
+    )
+
+
+@pytest.mark.parametrize(
+    ("commands", "unneeded"),
+    [
+        (
+            ["--version", "--help"],
+            (*NETWORK, *READING, *USE_CASES, *PLANS, "reconciler.commands.options", "msgspec"),
+        ),
+        (
+            ["validate --help", "plan --help", "apply --help"],
+            (*NETWORK, *READING, *USE_CASES, PLANS[0]),
+        ),
+        (
+            ["status --help", "runs --help", "logs --help", "gaps --help", "pause --help"],
+            (*NETWORK, *USE_CASES),
+        ),
+        (["unpause --help", "projects --help"], (*NETWORK, *USE_CASES)),
+        (["validate"], (*NETWORK, *USE_CASES, *PLANS)),
+    ],
+    ids=str,
+)
+def test_a_command_imports_nothing_that_it_does_not_need(
+    commands: list[str], unneeded: Sequence[str]
+) -> None:
+    assert {words: below(imported(words.split()), unneeded) for words in commands} == {
+        words: [] for words in commands
+    }
+
+
+def test_completion_imports_no_use_case() -> None:
+    environ = {
+        "_RECONCILER_COMPLETE": "bash_complete",
+        "COMP_WORDS": "reconciler plan --target batch",
+        "COMP_CWORD": "3",
+    }
+    assert below(imported([], environ), (*NETWORK, *USE_CASES, *PLANS, "jsonschema_rs")) == []
+
+
+# Help, and the options that every command has.
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_experience_20_help_has_examples_that_parse_and_a_page(name: str) -> None:
+    command = command_of(name)
+    assert isinstance(command, Command)
+    assert 2 <= len(command.examples) <= 3
+    assert (ROOT / command.page).is_file()
+    for line, meaning in command.examples:
+        program, *arguments = shlex.split(line.partition(" > ")[0])
+        assert program == name
+        command.make_context(name, arguments)
+        assert meaning[0].isupper()
+        assert not meaning.endswith(".")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_experience_20_help_fits_the_terminal(name: str) -> None:
+    def longest(columns: int) -> int:
+        shown = reconciler(name, "-h", environ={"COLUMNS": str(columns)})
+        text = shown.out.partition("Examples:")[0]
+        return max(map(len, text.splitlines()))
+
+    assert longest(60) <= 60
+    assert longest(160) <= 120
+
+
+def test_experience_7_20_the_help_of_plan_is_short_and_its_options_are_grouped() -> None:
+    lines = reconciler("plan", "--help", environ={"COLUMNS": "80"}).out.splitlines()
+    assert len(lines) <= 64
+    headings = [line for line in lines if line.endswith(":") and line[0] != " "]
+    groups = ["Options:", "Workspace:", "Selection:", "Planning:", "Output:", "Examples:"]
+    assert headings == groups
+
+
+def test_experience_34_short_forms_of_help_and_version() -> None:
+    assert reconciler("-V").out == reconciler("--version").out
+    assert "Did you mean 'reconciler --version'?" in reconciler("version").err
+    assert "Did you mean 'mv'?" in reconciler("rename").err
+    unknown = reconciler("plna")
+    assert unknown.code == 64
+    assert "Did you mean 'plan'?" in unknown.err
+
+
+def test_a_plan_without_a_service_names_the_variables(tmp_path: Path) -> None:
+    write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    ran = reconciler("plan", "-C", tmp_path, environ={"RECONCILER_API_KEY": "phx_key"})
+    hint = "set RECONCILER_BASE_URL, RECONCILER_ORGANIZATION, or add base_url, "
+    assert f"  hint: {hint}" in ran.err
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_common_options_before_and_after_the_command(
+    emulator: RunningEmulator, tmp_path: Path, *, before: bool
+) -> None:
+    folder = write(tmp_path, workspace())
+
+    def plan(option: str) -> tuple[str, str]:
+        words = [option, "plan"] if before else ["plan", option]
+        planned = reconciler(*words, "-C", folder, environ=environ)
+        assert planned.code == 0
+        return planned.out, planned.err
+
+    environ = {**emulator.environ(), "FORCE_COLOR": "1"}
+    plain, remarks = plan("--no-color")
+    assert "\x1b[" not in plain
+    assert "API calls" in remarks
+    coloured, quiet = plan("-q")
+    assert "\x1b[" in coloured
+    assert quiet == ""
+    _, verbose = plan("-v")
+    assert "GET /api/" in verbose
+    _, debug = plan("--debug")
+    assert "GET /api/" in debug
+    assert "debug: reconciler " in debug
+
+
+def test_debug_shows_where_an_error_began(tmp_path: Path) -> None:
+    failed = reconciler("plan", "-C", tmp_path / "missing", "--debug")
+    assert "debug: ReconcilerError raised at" in failed.err
+    assert "debug:   reconciler.files.sources:" in failed.err
+    assert "raised at" not in reconciler("plan", "-C", tmp_path / "missing").err
+
+
+def test_debug_shows_no_secret(emulator: RunningEmulator, tmp_path: Path) -> None:
+    environ = emulator.environ()
+    shown = reconciler("plan", "-C", write(tmp_path, workspace()), "--debug", environ=environ)
+    assert environ["RECONCILER_API_KEY"] not in shown.err + shown.out
+
+
+def test_an_option_has_one_form_in_all_commands() -> None:
+    """One name, one short form and one value."""
+    forms: dict[str, set[tuple[Any, ...]]] = {}
+    for name in COMMANDS:
+        if name == "emulator":
+            continue
+        command = command_of(name)
+        for param in command.get_params(click.Context(command)):
+            if isinstance(param, click.Option):
+                short = [name for name in param.opts if not name.startswith("--")]
+                forms.setdefault(param.opts[-1], set()).add((*short, param.metavar))
+    # `promote` has environments where others have times; a command of two formats lists them.
+    differing = {name for name, form in forms.items() if len(form) > 1}
+    assert differing == {"--from", "--to", "--format"}
+    assert forms["--auto-approve"] == {("-y", None)}
+    assert not {"--yes", "--approve", "--until"} & forms.keys()
+
+
+# I10: a command that sent a change never exits with 1, and one that exits with 1 sent none.
+
+LAKE = workspace("", {"web": {"id": 1, "name": "Default project"}}, lake={"paused": False})
+CANCEL = ("backfill", "lake", "--cancel")
+BACKFILL = ("backfill", "lake", "--auto-approve", "--from")
+PAUSE = ("pause", "lake", "--auto-approve")
+RESET = ("projects", "reset-token", "web", "--auto-approve")
+
+
+def refused(method: str, path: str, **which: int) -> dict[str, Any]:
+    return {"match": {"method": method, "path": path, **which}, "fault": "error", "status": 400}
+
+
+def running_backfills(running: RunningEmulator, folder: Path) -> RunningEmulator:
+    """Create the export and, on a server that lists them, two backfills that run."""
+    environ = running.environ()
+    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
+    for month in ("01", "02"):
+        words = (*BACKFILL, f"2026-{month}-01", "--to", f"2026-{month}-02", "-C", folder)
+        assert reconciler(*words, environ=environ).code == 0
+    running.clear_requests()
+    return running
+
+
+@pytest.mark.parametrize(
+    ("words", "fault", "code"),
+    [
+        (CANCEL, refused("GET", "*/backfills/"), 1),
+        (CANCEL, refused("POST", "*/cancel/"), 3),
+        (CANCEL, refused("POST", "*/cancel/", **{"from": 2}), 3),
+        ((*BACKFILL, "2026-03-01", "--to", "2026-03-02"), refused("POST", "*/backfills/"), 3),
+        (PAUSE, refused("GET", "*/batch_exports/"), 1),
+        (PAUSE, refused("POST", "*/pause/"), 3),
+        (RESET, refused("GET", "*/projects/1/"), 1),
+        (RESET, refused("PATCH", "*/reset_token/"), 3),
+        (RESET, {"match": {"path": "*/reset_token/"}, "fault": "drop", "when": "before"}, 3),
+    ],
+)
+def test_i10_exit_code_1_is_never_that_of_a_command_that_sent_a_change(
+    words: tuple[str, ...],
+    fault: Any,
+    code: int,
+    tmp_path: Path,
+    service_of: StartService,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(write(tmp_path, LAKE))
+    dialect = "interface" if words[0] == "projects" else "2026"
+    running = running_backfills(service_of(None, "--dialect", dialect), tmp_path)
+    running.admin("PUT", "faults", [fault])
+    ran = reconciler(*words, environ=running.environ())
+    assert (ran.code, bool(running.writes())) == (code, code == 3), ran.err
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [(refused("GET", "*/projects/1/"), 1), (refused("PATCH", "*/reset_token/"), 3)],
+)
+def test_i10_an_error_of_the_api_has_the_code_of_the_command(
+    fault: Any, code: int, tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    given = Workspace(write(tmp_path, LAKE), runtime=Runtime(emulator.environ()))
+
+    async def yes(_: object) -> bool:
+        return True
+
+    emulator.admin("PUT", "faults", [fault])
+    with pytest.raises(ServiceError) as raised:
+        asyncio.run(reset_token(given, "web", approve=yes))
+    assert raised.value.exit_code == code
+
+
+def test_an_inventory_that_cannot_be_written_has_the_code_of_the_log(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    """What the log says of the end of a run is what the process says."""
+    git = Git.init(write(tmp_path / "w", LAKE))
+    git.commit()
+    (git.folder / ".git/refs/reconciler").write_text("in the way")
+    log, auto = tmp_path / "log.jsonl", "--auto-approve"
+    ran = reconciler("apply", auto, "-C", git.folder, "--log-file", log, environ=emulator.environ())
+    ended = json.loads(log.read_text(encoding="utf-8").splitlines()[-1])
+    assert (ran.code, ended["exit_code"], ended["verified"]) == (3, 3, True), ran.err
+    assert f"error: {ended['unrecorded']}" in ran.err
+    assert reconciler("show", log).code == 3
+
+
+@NEEDS_FULL_DISK
+def test_i10_a_cancellation_that_cannot_be_shown(tmp_path: Path, service_of: StartService) -> None:
+    folder = write(tmp_path, LAKE)
+    running = running_backfills(service_of(None, "--dialect", "2026"), folder)
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "reconciler", *CANCEL, "-C", str(folder)],
+            env={**os.environ, **running.environ()},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (ended.returncode, len(running.writes())) == (3, 2), ended.stderr
+
+
+def test_the_documentation_and_the_help_list_every_exit_code() -> None:
+    page = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
+    table = page.partition("## Exit codes\n")[2].partition("\n###")[0]
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == [*ExitCode]
+    epilog = " ".join(reconciler("--help").out.partition("Exit codes:")[2].split("\n\n")[0].split())
+    assert [int(code) for code in re.findall(r"(\d+) ", epilog)] == [*ExitCode]
+
+
+# Commands and options that were removed say what to use instead.
+
+REMOVED = tomllib.loads(packaged("removed.toml").read_text(encoding="utf-8"))
+WORDS, EVERYWHERE = REMOVED["words"], REMOVED["options"]
+_OPTIONS = [
+    ("plan" if table == "options" else table, name, hint)
+    for table, names in REMOVED.items()
+    for name, hint in names.items()
+    if table not in {"commands", "words"}
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "removed", "hint"),
+    [
+        *(([name, "--any", "word"], name, hint) for name, hint in REMOVED["commands"].items()),
+        *(
+            ([command, f"{name}=x" if name.startswith("--") else name], f"{command} {name}", hint)
+            for command, name, hint in _OPTIONS
+        ),
+        *((["explain", "--", name], name, hint) for name, hint in WORDS.items()),
+        (["explain", "--", "fmt"], "fmt", REMOVED["commands"]["fmt"]),
+        (["explain", "--", "--max-wait"], "--max-wait", EVERYWHERE["--max-wait"]),
+    ],
+)
+def test_x8_what_was_removed_says_what_to_use(words: list[str], removed: str, hint: str) -> None:
+    ran = reconciler(*words)
+    assert (ran.code, ran.out) == (64, "")
+    assert ran.err.split() == f"error: '{removed}' was removed hint: {hint}".split()
+
+
+def test_nothing_that_was_removed_exists() -> None:
+    assert not REMOVED["commands"].keys() & COMMANDS.keys()
+    for command, name, _ in _OPTIONS:
+        assert name not in {text for param in command_of(command).params for text in param.opts}
+
+
+@pytest.mark.parametrize("name", ["-auto-approve", "--yes"])
+@pytest.mark.parametrize("command", ["apply", "backfill", "pause", "unpause", "import", "doctor"])
+def test_x7_auto_approve_is_suggested_where_it_exists(command: str, name: str) -> None:
+    ran = reconciler(command, name)
+    has_it = any("--auto-approve" in param.opts for param in command_of(command).params)
+    assert ran.code == 64
+    assert (f"No such option '{name}'. Did you mean '--auto-approve'?" in ran.err) is has_it
