@@ -6,9 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft202012Validator
 
-from reconciler.model.schemas import known_schema
 from tests.support.cli import Ran, reconciler, write
 
 WORKSPACE = """\
@@ -120,7 +118,6 @@ def test_differences_are_apart_from_intended_ones(folder: Path) -> None:
 def test_the_json_has_values_places_and_reasons(folder: Path) -> None:
     ran = run(folder, "compare", "staging", "production", "--format", "json")
     compared = json.loads(ran.out)
-    Draft202012Validator(known_schema("compare")).validate(compared)
     assert (compared["format_version"], compared["is_equal"], compared["equal"]) == (2, False, 1)
     assert [item["address"] for item in compared["only_second"]] == ["batch_export.old"]
     fields = {

@@ -6,65 +6,43 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import ROOT, StartService
-from tests.support.cli import reconciler, write
+from tests.support.importing import new_workspace, run_import, run_plan
 
-PLACE = {"bucket_name": "b", "region": "eu-central-1", "prefix": "p/"}
 TABLE = {"database": "d", "warehouse": "w", "schema": "s", "table_name": "t"}
 LOGIN = {"account": "a", "user": "u", "password": "secret-of-snowflake"}
 PAGE = (ROOT / "docs/other-tools.md").read_text(encoding="utf-8")
+(WORDS,) = re.findall("^reconciler import '(.*)'$", PAGE, re.MULTILINE)
 
 
-def marked(key: str) -> str:
-    return f"{key} <!-- iac:batch-exports:{key} iac:hash:abc123 -->"
-
-
-@pytest.mark.parametrize(
-    ("type_", "dialect", "config"),
-    [("AwsS3", "2026", PLACE), ("Snowflake", "2025", {**TABLE, **LOGIN})],
-)
 def test_ecosystem_10_an_export_is_taken_over_by_name(
-    type_: str,
-    dialect: str,
-    config: dict[str, str],
-    tmp_path: Path,
-    service_of: StartService,
+    service_of: StartService, tmp_path: Path
 ) -> None:
     export = {
-        "name": marked("events_to_lake"),
+        "name": "events_to_lake <!-- iac:batch-exports:events_to_lake iac:hash:abc123 -->",
         "interval": "hour",
         "model": "events",
-        "destination": {"type": type_, "config": config},
+        "destination": {"type": "Snowflake", "config": {**TABLE, **LOGIN}},
     }
     project = {"id": 1, "name": "Web", "batch_exports": [export]}
-    organization = {"name": "Acme", "projects": [project]}
-    service = service_of({"organizations": [organization]}, "--dialect", dialect)
-    folder = write(tmp_path, {"reconciler.yaml": "version: 1\n"})
-    environ = service.environ()
-    words = next(
-        line.split()[1:] for line in PAGE.splitlines() if line.startswith("reconciler import '")
+    service = service_of(
+        {"organizations": [{"name": "Acme", "projects": [project]}]}, "--dialect", "2025"
     )
-    words = [word.strip("'") for word in words]
-    ran = reconciler(*words, "-C", folder, environ=environ)
-    assert ran.code in (0, 3), ran.err
-    files = "".join(path.read_text() for path in folder.rglob("*.yaml"))
-    assert "iac:batch-exports:events_to_lake" in files
-    assert "secret-of" not in files
+    folder = new_workspace(tmp_path)
+    assert run_import(folder, service, WORDS).code == 0
+    (file,) = folder.glob("projects/*.yaml")
+    text = file.read_text()
+    assert "iac:batch-exports:events_to_lake" in text
+    assert "secret-of" not in text
     (before,) = service.state()["projects"][0]["batch_exports"]
-    names = re.findall(r"\$\{secret:env:(\w+)\}", files)
-    environ |= dict.fromkeys(names, "x")
-    plan = reconciler("plan", "-C", folder, "--detailed-exitcode", environ=environ)
-    assert plan.code == 0, plan.out + plan.err
+    environ = dict.fromkeys(re.findall(r"\$\{secret:env:(\w+)\}", text), "x")
+    assert run_plan(folder, service, **environ).code == 0
 
     # Without the marker: renamed live and in the file at the same time.
     path = f"/api/projects/1/batch_exports/{before['id']}/"
     service.call("PATCH", path, {"name": "events_to_lake"}).raise_for_status()
-    for file in folder.rglob("*.yaml"):
-        file.write_text(re.sub(r" <!-- iac:.*? -->", "", file.read_text()))
-    renamed = reconciler("plan", "-C", folder, "--format", "json", environ=environ)
-    assert renamed.code == 0, renamed.err
-    assert json.loads(renamed.out)["summary"]["update"] == 0
+    file.write_text(re.sub(r" <!-- iac:.*? -->", "", text))
+    renamed = run_plan(folder, service, "--format", "json", **environ)
+    assert json.loads(renamed.out)["summary"]["update"] == 0, renamed.err
     (after,) = service.state()["projects"][0]["batch_exports"]
     assert after["id"] == before["id"]
