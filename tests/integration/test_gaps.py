@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -20,7 +21,7 @@ from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler, write
 from tests.support.emulator import DIALECTS
 from tests.support.reports import written
-from tests.support.simulated import NO_START, Begin, Simulated, no_op_export, simulated
+from tests.support.simulated import BEGIN, NO_START, Begin, Simulated, no_op_export, simulated
 
 
 def judged(world: Simulated, *names: str) -> Reported[GapReport]:
@@ -37,68 +38,54 @@ def states(world: Simulated) -> list[tuple[str, str, str, int]]:
     ]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_six_hours_of_failures_are_one_range(dialect: str, begin: Begin) -> None:
-    world = begin(dialect, auto_pause=False)
-    world.create()
-    world.advance(hours=8)
-    assert states(world) == []
-    denied = {"match": {"name": "Lake", "times": 6}, "status": "Failed", "error": "Access denied."}
-    world.outcomes(denied)
-    world.advance(hours=10)
-    assert states(world) == [("20 18:00", "21 00:00", "failed", 6)]
+FAILS = {"match": {"name": "Lake", "times": 6}, "status": "Failed", "error": "Access denied."}
+THIRD = {"match": {"nth": 3}, "status": "Failed"}
+RUNNING = {"match": {"name": "Lake"}, "status": "Running"}
+EASTERN = {"interval": "day", "timezone": "US/Eastern"}
+CASES: list[tuple[str, str, dict[str, str], list[Any], list[tuple[str, str, str, int]]]] = [
+    *(
+        case
+        for dialect in DIALECTS
+        for case in (
+            (dialect, BEGIN, {}, ["8h"], []),
+            (dialect, BEGIN, {}, ["8h", FAILS, "10h"], [("20 18:00", "21 00:00", "failed", 6)]),
+            (dialect, BEGIN, {}, ["10m"], []),
+            (dialect, BEGIN, {}, [RUNNING, "2h"], [("20 10:00", "20 12:00", "pending", 2)]),
+            (dialect, BEGIN, {}, ["1d", "pause", "72h"], [("21 10:00", "24 10:00", "paused", 72)]),
+            (
+                dialect,
+                BEGIN,
+                {},
+                ["1d", "pause", "72h", "unpause", "5h"],
+                [("21 10:00", "24 10:00", "paused", 72)],
+            ),
+        )
+    ),
+    pytest.param(
+        *("2026", BEGIN, {}, ["4h", "pause", "3h", "unpause"] * 2 + ["4h"]),
+        [("20 14:00", "20 17:00", "unknown", 3), ("20 21:00", "21 00:00", "paused", 3)],
+        id="trap_15_55",
+    ),
+    pytest.param(
+        *("2026", "2026-03-06T12:00:00Z", EASTERN, [THIRD, "6d"]),
+        [("08 05:00", "09 04:00", "failed", 1)],
+        id="trap_15_54_23_hours",
+    ),
+    pytest.param(
+        *("2026", "2026-10-30T12:00:00Z", EASTERN, [THIRD, "6d"]),
+        [("01 04:00", "02 05:00", "failed", 1)],
+        id="trap_15_54_25_hours",
+    ),
+]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_run_in_progress_and_a_pause(dialect: str, begin: Begin) -> None:
-    world = begin(dialect)
-    export = world.create()
-    world.advance(minutes=10)
-    assert states(world) == []
-    world.outcomes({"match": {"name": "Lake"}, "status": "Running"})
-    world.advance(hours=2)
-    assert states(world) == [("20 10:00", "20 12:00", "pending", 2)]
-    world = begin(dialect)
-    export = world.create()
-    world.advance(hours=24)
-    world.call("POST", export, "pause/", {})
-    world.advance(hours=72)
-    assert states(world) == [("21 10:00", "24 10:00", "paused", 72)]
-    world.call("POST", export, "unpause/", {})
-    world.advance(hours=5)
-    assert states(world) == [("21 10:00", "24 10:00", "paused", 72)]
-
-
-def test_trap_15_55_an_earlier_pause_is_unknown(begin: Begin) -> None:
-    world = begin("2026")
-    export = world.create()
-    for _ in range(2):
-        world.advance(hours=4)
-        world.call("POST", export, "pause/", {})
-        world.advance(hours=3)
-        world.call("POST", export, "unpause/", {})
-    world.advance(hours=4)
-    assert states(world) == [
-        ("20 14:00", "20 17:00", "unknown", 3),
-        ("20 21:00", "21 00:00", "paused", 3),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("at", "first", "last"),
-    [
-        ("2026-03-06T12:00:00Z", "08 05:00", "09 04:00"),
-        ("2026-10-30T12:00:00Z", "01 04:00", "02 05:00"),
-    ],
-)
-def test_trap_15_54_a_day_of_23_or_25_hours_is_one_interval(
-    at: str, first: str, last: str, begin: Begin
+@pytest.mark.parametrize(("dialect", "at", "fields", "steps", "expected"), CASES)
+def test_gaps_after_what_an_export_lived_through(
+    dialect: str, at: str, fields: dict[str, str], steps: list[Any], expected: Any, begin: Begin
 ) -> None:
-    world = begin("2026", at)
-    world.create(interval="day", timezone="US/Eastern")
-    world.outcomes({"match": {"nth": 3}, "status": "Failed"})
-    world.advance(days=6)
-    assert states(world) == [(first, last, "failed", 1)]
+    world = begin(dialect, at, auto_pause=False)
+    world.live(world.create(**fields), *steps)
+    assert states(world) == expected
 
 
 def test_trap_15_53_days_of_2025_are_in_utc_and_weeks_never_run(begin: Begin) -> None:
@@ -122,10 +109,8 @@ def test_trap_15_57_a_change_of_the_interval_leaves_no_gap(begin: Begin) -> None
     world.advance(days=2)
     world.call("PATCH", export, "", {"interval": "every 5 minutes"})
     world.advance(hours=1)
-    listed = states(world)
     # Between the last daily run and the change, nothing ran.
-    assert [state for *_, state, _ in listed] == ["missing"]
-    assert listed[0][:2] == ("24 00:00", "24 10:30")
+    assert [gap[:3] for gap in states(world)] == [("24 00:00", "24 10:30", "missing")]
 
 
 def test_trap_15_51_a_run_without_a_start_covers_what_is_before(begin: Begin) -> None:
@@ -156,19 +141,17 @@ def test_runs_of_the_list_make_calls_unnecessary(begin: Begin) -> None:
 
 def test_the_report_is_text_markdown_and_json(begin: Begin) -> None:
     world = begin("2026")
-    world.create("Lake | `x` \x1b[31m")
+    lake = world.create("Lake | `x` \x1b[31m")
     world.create("Fine")
-    world.outcomes({"match": {"nth": 3}, "status": "Failed", "error": "No <b>access</b>."})
-    world.advance(hours=2)
-    world.outcomes({"match": {"nth": 1}, "status": "FailedBilling"})
-    world.advance(hours=1)
+    denied = {**THIRD, "error": "No <b>access</b>."}
+    billing = {"match": {"nth": 1}, "status": "FailedBilling"}
+    world.live(lake, denied, "2h", billing, "1h")
     report = judged(world).report
     text, markdown = written("gaps", "text", report), written("gaps", "markdown", report)
     assert "No <b>access</b>." in text
     assert "settle billing" in text
-    assert "  reconciler backfill batch_export.id:" in text
     # `backfill` looks at seven days by itself, and the report may be of another range.
-    assert re.search(r"--gaps --from \S+T\S+Z --to \S+T\S+Z\n", text)
+    assert re.search(r"  reconciler backfill \S+ --gaps --from \S+T\S+Z --to \S+T\S+Z\n", text)
     assert "\x1b" not in text + markdown
     assert "<b>" not in markdown
     long = written("gaps", "markdown", replace(report, objects=report.objects * 500))
@@ -225,25 +208,23 @@ def test_apply_p1_the_hint_repairs_every_export_that_has_gaps(
     assert hint.count("batch_export.id:") == names
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(
+    "rule", [{"match": {}, "status": "Completed"}, {"match": {}, "status": "Failed"}]
+)
 def test_m5_a_pause_that_the_files_declare_is_no_gap(
-    fails: bool, begin: Begin, tmp_path: Path
+    rule: dict[str, Any], begin: Begin, tmp_path: Path
 ) -> None:
     """M5: `gaps` exits with 0, and `backfill --gaps` exports nothing of such an export.
 
     Neighbours that failed and that were paused are joined, and all of their intervals count.
     """
     world = begin("2026", auto_pause=False)
-    lake = world.create()
-    if fails:
-        world.outcomes({"match": {}, "status": "Failed"})
-    world.advance(hours=4)
-    world.call("POST", lake, "pause/")
-    world.advance(hours=5)
+    world.live(world.create(), rule, "4h", "pause", "5h")
     before = [(state, count) for *_, state, count in states(world)]
-    assert [state for state, _ in before] == (["failed"] if fails else []) + ["paused"]
-    text = "batch_exports:\n  lake: {name: Lake, project: {id: 1}, interval: hour, paused: true,\n"
-    write(tmp_path, {"a.yaml": f"{text}    destination: {{type: NoOp, config: {{}}}}}}\n"})
+    failed = ["failed"] if rule["status"] == "Failed" else []
+    assert [state for state, _ in before] == [*failed, "paused"]
+    lake = {"project": {"id": 1}, **no_op_export("Lake"), "paused": True}
+    write(tmp_path, {"a.yaml": json.dumps({"batch_exports": {"lake": lake}})})
     total = sum(count for _, count in before)
     assert [(state, count) for *_, state, count in states(world)] == [("intended", total)]
     assert judged(world).report.gaps == judged(world).report.repairable == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -61,18 +62,32 @@ def ends(report: RunReport) -> list[str]:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_newest_runs_of_any_age_are_listed(dialect: str, begin: Begin) -> None:
     world = begin(dialect)
-    world.create()
-    world.outcomes({"match": {"nth": 2}, "status": "Failed", "error": "Access denied."})
-    world.advance(hours=3)
-    world.advance(days=9)
+    failed = {"match": {"nth": 2}, "status": "Failed", "error": "Access \x1b[31mdenied."}
+    world.live(world.create(), failed, "3h", "9d")
     old = runs_of(world, limit=None)
     assert ends(old)[-3:] == ["20 13:00 Completed", "20 12:00 Failed", "20 11:00 Completed"]
-    assert len(old.runs) == 3 + 9 * 24
-    assert not old.more
+    assert (len(old.runs), old.more) == (3 + 9 * 24, False)
     newest = runs_of(world)
-    assert newest.runs == old.runs[:20]
-    assert newest.more
+    assert (newest.runs, newest.more) == (old.runs[:20], True)
     assert ends(runs_of(world, statuses=("Failed",))) == ["20 12:00 Failed"]
+    second = old.runs[-2]
+    one = runs_of(world, run=second.id)
+    assert one.runs == (second,)
+    assert runs_of(world, run=second.id, statuses=("Completed",)).runs == (second,)
+    assert "Failed" in written("runs", "text", one)
+    assert "Access \\x1b[31mdenied." in written("runs", "text", one)
+    with pytest.raises(NotFound, match="has no run"):
+        runs_of(world, run="00000000-0000-4000-8000-000000000000")
+    with pytest.raises(BadUsage):
+        runs_of(world, run="../../x")
+    if dialect != "2025":
+        logged = logs_of(world, run=second.id)
+        assert [entry.timestamp.hour for entry in logged.entries] == [12] * 4
+        assert len(logs_of(world, run=second.id, level="ERROR").entries) == 1
+        assert len(logs_of(world, run=old.runs[-1].id).entries) == 3
+        assert logged.matched is (Matched.BY_TIME if dialect == "2026" else Matched.BY_SERVICE)
+        by_time = "some may be of other runs" in written("logs", "text", logged)
+        assert by_time is (dialect == "2026")
 
 
 def three(begin: Begin, dialect: str = "2026") -> Simulated:
@@ -122,7 +137,6 @@ def test_m7_each_run_names_its_export_in_every_format(begin: Begin) -> None:
     assert pond.startswith('  "Pond"  2026-10-20 11:00 to 12:00  Failed')
     assert (full.strip(), denied.strip()) == ("Full.", "Denied.")
     assert "API calls" in text.err
-    assert ran(world, "runs", "Lake").out.count('"Lake"') == 1, "in the heading only"
     table = ran(world, "runs", "--status", "Failed", "--format", "markdown").out
     assert table.startswith("### Runs of 3 exports")
     assert "| export | interval" in table
@@ -134,13 +148,34 @@ def test_m7_each_run_names_its_export_in_every_format(begin: Begin) -> None:
         assert len(known) == len({known[run["address"]] for run in content["runs"]}) == count
 
 
+def test_the_commands_of_one_export_print_text_json_and_markdown(begin: Begin) -> None:
+    world = begin("2026")
+    world.live(export := world.create(), "2h")
+    text = ran(world, *["runs", "Lake", "--links", "--status", "completed", "--limit", "1"]).out
+    assert text.count('"Lake"') == 1, "in the heading only"
+    assert "2026-10-20 11:00 to 12:00  Completed" in text
+    assert "the newest 1 run" in text
+    assert f"/pipeline/batch-exports/{export}?tab=runs" in text
+    content = json.loads(ran(world, "runs", export, "--format", "json").out)
+    assert [run["status"] for run in content["runs"]] == ["Completed"] * 2
+    run = content["runs"][0]["id"]
+    assert f"run       {run}" in ran(world, "runs", "Lake", "--run", run).out
+    words = "logs Lake --level info --search finished --from 2026-10-20"
+    assert ran(world, *words.split()).out.count("finished successfully") == 2
+    entries = json.loads(ran(world, "logs", "Lake", "--run", run, "--format", "json").out)
+    assert entries["matched"] == "time"
+    Draft202012Validator(saved_schema("logs")).validate(entries)
+    for command, title in (("runs", "Runs"), ("logs", "Log")):
+        markdown = ran(world, command, "Lake", "--format", "markdown").out
+        assert markdown.startswith(f"### {title} of ")
+
+
 def test_m7_an_export_that_fails_to_be_read_does_not_hide_the_others(begin: Begin) -> None:
     """M7: its error is in the report and in the exit code; if all fail, it is the error."""
     world = three(begin)
     pond = next(item.address for item in runs_of(world, names=["Pond"]).exports)
     match = {"path": f"*/{pond.key.removeprefix('id:')}/runs/"}
-    fault = {"match": match, "fault": "error", "status": 404, "detail": "Not found."}
-    world.service.admin("PUT", "faults", [fault])
+    world.service.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 404}])
     report = runs_of(world, names=[])
     assert len(report.runs) == 10
     assert [item.name for item in report.exports if item.error] == ["Pond"]
@@ -151,51 +186,34 @@ def test_m7_an_export_that_fails_to_be_read_does_not_hide_the_others(begin: Begi
     assert len(content["runs"]) == 10
     with pytest.raises(NotFound):
         runs_of(world, names=["P*"])
+    text = "batch_exports: {later: {name: Later, project: {id: 1}, interval: hour,"
+    write(
+        world.workspace.folder,
+        {"b.yaml": f"{text} destination: {{type: NoOp, config: {{}}}}}}}}\n"},
+    )
+    with pytest.raises(ReconcilerError, match="later does not exist yet"):
+        runs_of(world, names=["later"])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_windows_are_of_the_creation(dialect: str, begin: Begin) -> None:
     world = begin(dialect)
-    export = world.create()
+    export = world.create(**({"destination": NO_START} if dialect == "2025" else {}))
     world.advance(hours=5)
     now = world.now()
     later = runs_of(world, first=now.replace(hour=13, minute=0), last=now.replace(minute=5))
     assert ends(later) == ["20 15:00 Completed", "20 14:00 Completed", "20 13:00 Completed"]
-    if dialect != "interface":
-        body = {"start_at": "2026-10-20T09:00:00Z", "end_at": "2026-10-20T10:00:00Z"}
-        world.call("POST", export, f"backfill{'s' if dialect == '2026' else ''}/", body)
-        world.advance(minutes=20)
-        assert ends(runs_of(world))[0] == "20 10:00 Completed"
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_run_older_than_seven_days_is_shown(dialect: str, begin: Begin) -> None:
-    world = begin(dialect)
-    world.create()
-    world.outcomes({"match": {"nth": 1}, "status": "Failed", "error": "Access \x1b[31mdenied."})
-    world.advance(hours=1)
-    world.advance(days=9)
-    oldest = runs_of(world, limit=None).runs[-1]
-    one = runs_of(world, run=oldest.id)
-    assert one.runs == (oldest,)
-    assert runs_of(world, run=oldest.id, statuses=("Completed",)).runs == (oldest,)
-    text = written("runs", "text", one)
-    assert "Access \\x1b[31mdenied." in text
-    assert "Failed" in text
-    with pytest.raises(NotFound, match="has no run"):
-        runs_of(world, run="00000000-0000-4000-8000-000000000000")
-    with pytest.raises(BadUsage):
-        runs_of(world, run="../../x")
-
-
-def test_trap_15_51_runs_without_a_start_are_listed_by_creation(begin: Begin) -> None:
-    world = begin("2025")
-    export = world.create(destination=NO_START)
-    world.advance(hours=5)
-    world.call("POST", export, "backfills/", {"start_at": None, "end_at": "2026-10-20T14:00:00Z"})
-    world.advance(hours=1)
-    assert None in [run.start for run in runs_of(world).runs]
-    assert "up to 2026-10-20 14:00" in written("runs", "text", runs_of(world))
+    if dialect == "interface":
+        return
+    body = {"start_at": "2026-10-20T09:00:00Z", "end_at": "2026-10-20T10:00:00Z"}
+    world.call("POST", export, "backfills/", body)
+    world.advance(minutes=20)
+    assert ends(runs_of(world))[0] == "20 10:00 Completed"
+    if dialect == "2025":  # Trap 15.51: a run without a start.
+        world.call("POST", export, "backfills/", {**body, "start_at": None})
+        world.advance(hours=1)
+        assert None in [run.start for run in runs_of(world).runs]
+        assert "up to 2026-10-20 10:00" in written("runs", "text", runs_of(world))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -203,64 +221,57 @@ def test_trap_15_50_a_failed_run_whose_interval_was_exported_is_marked(
     dialect: str, begin: Begin
 ) -> None:
     world = begin(dialect)
-    world.create()
-    world.outcomes(
-        {"match": {"nth": 1}, "rows": [{"status": "Failed"}, {"status": "Completed"}]},
-        {"match": {"nth": 1}, "status": "Failed"},
-    )
-    world.advance(hours=2)
+    rows = {"match": {"nth": 1}, "rows": [{"status": "Failed"}, {"status": "Completed"}]}
+    world.outcomes(rows, {"match": {"nth": 1}, "status": "Failed"})
+    world.live(world.create(), "2h")
     report = runs_of(world)
     assert len(report.settled) == 1
-    assert written("runs", "text", report).count("exported by another run") == 1
-    assert written("runs", "markdown", report).count("exported by another run") == 1
+    for form in ("text", "markdown"):
+        assert written("runs", form, report).count("exported by another run") == 1
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
 def test_trap_15_62_a_run_that_billing_refused_has_ended(dialect: str, begin: Begin) -> None:
     world = begin(dialect)
-    world.create()
-    world.outcomes({"match": {}, "status": "FailedBilling"})
-    world.advance(hours=1)
+    world.live(world.create(), {"match": {}, "status": "FailedBilling"}, "1h")
     report = runs_of(world)
     assert "until billing is settled" in " ".join(written("runs", "text", report).split())
     one = runs_of(world, run=report.runs[0].id)
     assert not one.runs[0].pending
     assert "ended      not yet" not in written("runs", "text", one)
+    if dialect == "2026":
+        entries = logs_of(world, run=report.runs[0].id).entries
+        assert [entry.level for entry in entries] == ["WARNING"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_trap_15_63_totals_and_instances_are_not_used(dialect: str, begin: Begin) -> None:
     world = begin(dialect)
-    world.create()
-    world.advance(hours=1)
-    content = json.loads(as_json(runs_of(world)))
-    assert "records_total_count" not in content["runs"][0]
-    assert content["runs"][0]["records"] == 1000
+    world.live(world.create(), "1h")
+    (run,) = json.loads(as_json(runs_of(world)))["runs"]
+    assert "records_total_count" not in run
+    assert run["records"] == 1000
     if dialect == "2026":
-        instance = logs_of(world).entries[0].instance
         with pytest.raises(NotFound):
-            runs_of(world, run=instance)
+            runs_of(world, run=logs_of(world).entries[0].instance)
 
 
 @pytest.mark.parametrize("dialect", WITH_LOGS)
 def test_logs_are_read_by_level_text_and_time(dialect: str, begin: Begin) -> None:
     world = begin(dialect)
-    world.create()
-    world.outcomes({"match": {"nth": 2}, "status": "Failed", "error": "Bad \x1b[2J##[x] `row`."})
-    world.advance(hours=3)
+    failed = {"match": {"nth": 2}, "status": "Failed", "error": "Bad \x1b[2J##[x] `row`."}
+    world.live(world.create(), failed, "3h")
     report = logs_of(world)
-    assert [entry.timestamp for entry in report.entries] == sorted(
-        entry.timestamp for entry in report.entries
-    )
-    assert len(report.entries) == 10  # Three of each run, and a mail about the failure.
+    times = [entry.timestamp for entry in report.entries]
+    assert times == sorted(times)
+    assert len(times) == 10  # Three of each run, and a mail about the failure.
     errors = logs_of(world, level="WARNING")
     assert [entry.level for entry in errors.entries] == ["ERROR"]
     assert len(logs_of(world, search="FINISHED").entries) == 2
     noon = world.now().replace(hour=12, minute=30)
     assert {entry.timestamp > noon for entry in logs_of(world, first=noon).entries} == {True}
     newest = logs_of(world, limit=2)
-    assert newest.entries == report.entries[-2:]
-    assert newest.more
+    assert (newest.entries, newest.more) == (report.entries[-2:], True)
     text, markdown = written("logs", "text", errors), written("logs", "markdown", errors)
     assert "\x1b" not in text + markdown
     assert "\\x1b[2J" in text
@@ -291,6 +302,9 @@ def test_older_entries_are_read_completely_and_once(dialect: str, begin: Begin) 
     assert len(report.entries) == len(set(report.entries)) == 3 * 240
 
 
+RUNS, LOGS = {"path": "*/runs/"}, {"path": "*/logs/"}
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -300,56 +314,18 @@ def test_older_entries_are_read_completely_and_once(dialect: str, begin: Begin) 
         [],
     ],
 )
-def test_answers_that_are_no_runs_or_entries_are_errors(body: Any, world: Simulated) -> None:
-    faults = [
-        {"match": {"path": f"*/{name}/"}, "fault": "body", "value": body}
-        for name in ("runs", "logs")
-    ]
-    world.service.admin("PUT", "faults", faults)
+@pytest.mark.parametrize(("match", "read"), [(RUNS, runs_of), (LOGS, logs_of)])
+def test_answers_that_are_no_runs_or_entries_are_errors(
+    match: dict[str, Any], read: Callable[[Simulated], Any], body: Any, world: Simulated
+) -> None:
+    world.service.admin("PUT", "faults", [{"match": match, "fault": "body", "value": body}])
     with pytest.raises(InvalidResponse):
-        runs_of(world)
-    with pytest.raises(InvalidResponse):
-        logs_of(world)
+        read(world)
 
 
-def test_a_resource_that_does_not_exist_yet_is_named(begin: Begin) -> None:
-    world = begin("2026")
-    text = "batch_exports:\n  pond:\n    name: Pond\n    project: {id: 1}\n    interval: hour\n"
-    write(
-        world.workspace.folder, {"b.yaml": f"{text}    destination: {{type: NoOp, config: {{}}}}\n"}
-    )
-    with pytest.raises(ReconcilerError, match="pond does not exist yet"):
-        runs_of(world, names=["pond"])
-
-
-@pytest.mark.parametrize("dialect", ["interface", "2026"])
-def test_logs_of_a_run_are_those_of_its_time(dialect: str, begin: Begin) -> None:
-    world = begin(dialect)
-    world.create()
-    world.outcomes(
-        {"match": {"nth": 2}, "status": "Failed"}, {"match": {"nth": 2}, "status": "FailedBilling"}
-    )
-    world.advance(hours=3)
-    world.advance(days=9)
-    billing, failed, first = runs_of(world, limit=None).runs[-3:]
-    report = logs_of(world, run=failed.id)
-    assert len(report.entries) == 4
-    assert all(entry.timestamp.hour == 12 for entry in report.entries)
-    assert len(logs_of(world, run=failed.id, level="ERROR").entries) == 1
-    assert len(logs_of(world, run=first.id).entries) == 3
-    by_time = logs_of(world, run=billing.id)
-    assert [entry.level for entry in by_time.entries] == ["WARNING"]
-    if dialect == "2026":
-        assert report.matched is by_time.matched is Matched.BY_TIME
-        assert "some may be of other runs" in written("logs", "text", by_time)
-    else:
-        assert report.matched is by_time.matched is Matched.BY_SERVICE
-
-
-def test_a_server_that_refuses_logs_to_keys_is_explained(begin: Begin) -> None:
+def test_a_server_of_2025_refuses_logs_to_keys(begin: Begin) -> None:
     world = begin("2025")
-    export = world.create()
-    world.advance(hours=1)
+    world.live(export := world.create(), "1h")
     with pytest.raises(NotOffered, match="refuses it to API keys") as refused:
         logs_of(world)
     assert f"/pipeline/batch-exports/{export}?tab=logs" in str(refused.value.hint)
@@ -358,53 +334,32 @@ def test_a_server_that_refuses_logs_to_keys_is_explained(begin: Begin) -> None:
         logs_of(world, run=run.id)
 
 
-def test_a_server_of_spring_2026_refuses_logs_with_403(world: Simulated) -> None:
-    fault = {"match": {"path": "*/logs/"}, "fault": "error", "status": 403, "detail": "No key."}
+@pytest.mark.parametrize(
+    ("match", "read", "status", "detail", "error"),
+    [
+        (RUNS, runs_of, 403, "API key missing required scope 'batch_export:read'", "scope"),
+        (RUNS, runs_of, 404, "Not found.", "Not found"),
+        # As a server of spring 2026.
+        (LOGS, logs_of, 403, "No key.", "refuses logs to the API key"),
+    ],
+)
+def test_refusals_are_shown(
+    match: Any, read: Any, status: int, detail: str, error: str, world: Simulated
+) -> None:
+    fault = {"match": match, "fault": "error", "status": status, "detail": detail}
     world.service.admin("PUT", "faults", [fault])
-    with pytest.raises(NotOffered, match="refuses logs to the API key") as refused:
-        logs_of(world)
-    assert "?tab=logs" in str(refused.value.hint)
-
-
-@pytest.mark.parametrize(("status", "error"), [(403, "scope"), (404, "Not found")])
-def test_refusals_of_runs_are_shown(status: int, error: str, world: Simulated) -> None:
-    detail = "API key missing required scope 'batch_export:read'" if status == 403 else "Not found."
-    fault = {"match": {"path": "*/runs/"}, "fault": "error", "status": status, "detail": detail}
-    world.service.admin("PUT", "faults", [fault])
-    with pytest.raises(Exception, match=error):
-        runs_of(world)
+    with pytest.raises(ReconcilerError, match=error) as refused:
+        read(world)
+    assert ("?tab=logs" in str(refused.value.hint)) is (match is LOGS)
 
 
 def test_a_secret_in_an_error_is_masked(world: Simulated) -> None:
-    key = next(v for k, v in world.service.environ().items() if "KEY" in k)
+    key = world.service.api_key
     world.outcomes({"match": {}, "status": "Failed", "error": f"denied for {key}"})
     world.advance(hours=1)
-    assert key not in as_json(runs_of(world)) + as_json(logs_of(world))
-
-
-def test_the_commands_print_text_json_and_markdown(begin: Begin) -> None:
-    world = begin("2026")
-    export = world.create()
-    world.advance(hours=2)
-    text = ran(world, *["runs", "Lake", "--links", "--status", "completed", "--limit", "1"])
-    assert "2026-10-20 11:00 to 12:00  Completed" in text.out
-    assert "the newest 1 run" in text.out
-    assert f"/pipeline/batch-exports/{export}?tab=runs" in text.out
-    content = json.loads(ran(world, "runs", export, "--format", "json").out)
-    Draft202012Validator(saved_schema("runs")).validate(content)
-    assert [run["status"] for run in content["runs"]] == ["Completed"] * 2
-    run = content["runs"][0]["id"]
-    assert f"run       {run}" in ran(world, "runs", "Lake", "--run", run).out
-    log = ran(
-        world, *["logs", "Lake", "--level", "info", "--search", "finished", "--from", "2026-10-20"]
-    )
-    assert log.out.count("finished successfully") == 2
-    entries = json.loads(ran(world, "logs", "Lake", "--run", run, "--format", "json").out)
-    assert entries["matched"] == "time"
-    Draft202012Validator(saved_schema("logs")).validate(entries)
-    for command, title in (("runs", "Runs"), ("logs", "Log")):
-        markdown = ran(world, command, "Lake", "--format", "markdown").out
-        assert markdown.startswith(f"### {title} of ")
+    reports = as_json(runs_of(world)) + as_json(logs_of(world))
+    assert "denied for" in reports
+    assert key not in reports
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ NO_START = {
     "config": {"token": "x", "url": "https://eu.i.posthog.com/batch/"},
 }
 """A destination of which servers of 2025 accept backfills without a start."""
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 COMPLETED = {"status": "Completed", "records": 1000, "seconds": 10}
 
 
@@ -62,6 +63,16 @@ class Simulated:
     def advance(self, **duration: float) -> None:
         """Move the time."""
         self.service.advance(**duration)
+
+    def live(self, export: str, *steps: str | dict[str, Any]) -> None:
+        """Go through steps: times such as `8h`, `pause`, `unpause`, rules of outcomes."""
+        for step in steps:
+            if isinstance(step, dict):
+                self.outcomes(step)
+            elif step.endswith("pause"):
+                self.call("POST", export, f"{step}/", {})
+            else:
+                self.advance(**{_UNITS[step[-1]]: float(step[:-1])})
 
     def now(self) -> datetime:
         """Return the time of the service."""
