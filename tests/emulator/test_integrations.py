@@ -53,9 +53,7 @@ def test_no_integrations_on_older_servers(api: Api) -> None:
         ("azure-blob", {"account_name": "acme", "connection_string": "x"}, None),
     ],
 )
-def test_the_config_of_an_integration(
-    api: Api, kind: str, config: dict[str, Any], shown: str | None
-) -> None:
+def test_configs(api: Api, kind: str, config: dict[str, Any], shown: str | None) -> None:
     created = create(api, kind, config)
     assert "x" not in created["config"].values()
     assert created["config"].get("name") == shown

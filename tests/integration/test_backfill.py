@@ -118,9 +118,7 @@ def only(world: Simulated) -> str:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_after_a_backfill_of_all_gaps_there_are_none_and_nothing_is_proposed(
-    dialect: str, begin: Begin
-) -> None:
+def test_all_gaps_are_closed_and_nothing_is_proposed_again(dialect: str, begin: Begin) -> None:
     world = begin(dialect, auto_pause=False)
     failed = {"match": {"name": "Lake", "times": 3}, "status": "Failed"}
     world.live(world.create(), "5h", failed, "6h", "pause", "30h", "unpause", "4h")
@@ -177,9 +175,7 @@ def test_trap_15_62_intervals_over_a_billing_limit_are_left_out(begin: Begin) ->
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_apply_p1_failures_only_of_every_export_with_one_approval(
-    dialect: str, begin: Begin
-) -> None:
+def test_apply_p1_failures_of_every_export_with_one_approval(dialect: str, begin: Begin) -> None:
     """A pause and missing runs stay; a project can be selected; a second command finds nothing."""
     world = begin(dialect, auto_pause=False)
     for name in ("Lake", "Pond", "Well"):
@@ -209,7 +205,7 @@ def test_apply_p1_failures_only_of_every_export_with_one_approval(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_command_that_a_plan_names_works_as_printed(
+def test_the_command_in_a_plan_works(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
     world = start_simulated(service_of, tmp_path, dialect, "2026-02-10T00:00:00Z")
@@ -230,9 +226,7 @@ def test_the_command_that_a_plan_names_works_as_printed(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_trap_15_28_an_unaligned_range_is_aligned_and_the_plan_says_so(
-    dialect: str, begin: Begin
-) -> None:
+def test_trap_15_28_an_unaligned_range_is_aligned_in_the_plan(dialect: str, begin: Begin) -> None:
     world = after_five_hours(begin, dialect)
     result = filled(world, Span("2026-10-19T10:10Z", "2026-10-19T12:20Z"), wait=True)
     assert ends(result) == [("19 10:00", "19 13:00", "completed")]
@@ -256,7 +250,7 @@ def test_trap_15_28_an_unaligned_range_is_aligned_and_the_plan_says_so(
         (("A", "nothing"), 64, 0),
     ],
 )
-def test_apply_p1_a_range_of_several_exports(
+def test_apply_p1_several_exports(
     selection: tuple[str, ...], code: int, count: int, begin: Begin
 ) -> None:
     world = begin("2026")
@@ -366,9 +360,7 @@ def test_a_backfill_that_runs_already_is_not_started_again(world: Simulated) -> 
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_trap_15_61_one_interval_is_tried_first_on_an_export_that_fails(
-    dialect: str, begin: Begin
-) -> None:
+def test_trap_15_61_one_interval_is_tried_first(dialect: str, begin: Begin) -> None:
     world = after_five_hours(begin, dialect)
     world.outcomes({"match": {"name": "Lake"}, "status": "Failed", "error": "No\x1b[1m."})
     world.advance(hours=5)
@@ -395,7 +387,7 @@ def test_trap_15_61_one_interval_is_tried_first_on_an_export_that_fails(
         ("interface", {"fault": "error", "code": "too_many_concurrent_backfills", "status": 429}),
     ],
 )
-def test_too_many_running_backfills_are_waited_for_and_then_reported(
+def test_too_many_backfills_are_waited_for(
     dialect: str, rule: dict[str, Any], begin: Begin
 ) -> None:
     world = after_five_hours(begin, dialect, backfill_limit=0)

@@ -104,9 +104,7 @@ CASES: dict[str, tuple[str, dict[str, str], dict[str, str], int, tuple[str, ...]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_checks_say_what_is_wrong_and_how_to_fix_it(
-    case: str, service: RunningEmulator, tmp_path: Path
-) -> None:
+def test_the_checks_and_their_fixes(case: str, service: RunningEmulator, tmp_path: Path) -> None:
     key, environ, files, code, expected = CASES[case]
     write(tmp_path, files)
     ran, checks = checks_of(tmp_path, environ_of(service, key, **environ) if key else {})

@@ -194,9 +194,7 @@ def test_the_command_exits_with_0_without_gaps(words: str, code: int, begin: Beg
 
 
 @pytest.mark.parametrize(("count", "names"), [(3, 3), (4, 0)])
-def test_apply_p1_the_hint_repairs_every_export_that_has_gaps(
-    count: int, names: int, begin: Begin
-) -> None:
+def test_apply_p1_the_hint_repairs_every_export(count: int, names: int, begin: Begin) -> None:
     world = begin("2026", auto_pause=False)
     for number in range(count):
         world.create(f"Lake {number}")
@@ -211,9 +209,7 @@ def test_apply_p1_the_hint_repairs_every_export_that_has_gaps(
 @pytest.mark.parametrize(
     "rule", [{"match": {}, "status": "Completed"}, {"match": {}, "status": "Failed"}]
 )
-def test_m5_a_pause_that_the_files_declare_is_no_gap(
-    rule: dict[str, Any], begin: Begin, tmp_path: Path
-) -> None:
+def test_m5_a_declared_pause_is_no_gap(rule: dict[str, Any], begin: Begin, tmp_path: Path) -> None:
     """M5: `gaps` exits with 0, and `backfill --gaps` exports nothing of such an export.
 
     Neighbours that failed and that were paused are joined, and all of their intervals count.

@@ -127,9 +127,7 @@ TWO = f"version: 1\ndefault: a\nenvironments:\n  a: {{policy: {{{DENY}}}}}\n  b:
         pytest.param(TWO, "--destination NoOp --dry-run -e b", 0, "", id="m7_environment_b"),
     ],
 )
-def test_what_is_refused_is_not_sent(
-    settings: str, words: str, code: int, message: str, begin: Begin
-) -> None:
+def test_refusals(settings: str, words: str, code: int, message: str, begin: Begin) -> None:
     world = begin("2026", "Lake", "Other", reconciler_yaml=settings)
     ended = ran(world, "pause", *words.split(), code=code)
     assert message in ended.err
@@ -190,9 +188,7 @@ def test_a_refusal_of_the_service_is_reported(status: int | None, begin: Begin) 
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
-def test_trap_15_67_unpause_names_the_backfill_of_what_the_pause_skipped(
-    dialect: str, begin: Begin
-) -> None:
+def test_trap_15_67_unpause_names_the_backfill_of_the_pause(dialect: str, begin: Begin) -> None:
     world = begin(dialect)
     world.service.admin("POST", "reset")
     world.service.admin("PUT", "settings", {"auto_pause": False})
@@ -264,7 +260,7 @@ def warehouses(begin: Begin) -> Simulated:
         (["S*"], {"S3", "Snowflake"}),
     ],
 )
-def test_m7_exports_are_paused_by_where_they_send(
+def test_m7_exports_by_where_they_send(
     words: list[str], paused: set[str], warehouses: Simulated
 ) -> None:
     def states() -> set[str]:

@@ -38,9 +38,7 @@ def reset(emulator: RunningEmulator, folder: Path, *options: str | Path) -> Any:
     return reconciler(*words, environ=emulator.environ())
 
 
-def test_the_list_has_managed_unmanaged_and_missing_projects(
-    emulator: RunningEmulator, tmp_path: Path
-) -> None:
+def test_the_list_of_all_projects(emulator: RunningEmulator, tmp_path: Path) -> None:
     path = f"/api/organizations/{emulator.organization}/projects/"
     emulator.call("POST", path, {"name": "Tab\there", "timezone": "Europe/Berlin"})
     body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
@@ -79,7 +77,7 @@ def test_show_hides_the_token(emulator: RunningEmulator, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("action", ["activity", "demo-data"])
 @pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
-def test_operations_that_servers_refuse_to_keys(
+def test_what_is_refused_to_keys(
     action: str, dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
     running = service_of(None, "--dialect", dialect)
@@ -133,9 +131,7 @@ def test_a_lost_answer_of_a_reset_is_looked_up(
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
-def test_a_refused_reset_is_explained(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
+def test_a_refused_reset(dialect: str, service_of: StartService, tmp_path: Path) -> None:
     running = service_of(None, "--dialect", dialect)
     body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
     running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
@@ -171,7 +167,7 @@ def test_bad_usage_sends_nothing(
 
 
 @pytest.mark.parametrize(("typed", "code"), [(NAME, 0), ("web", 1)])
-def test_a_reset_asks_for_the_name(
+def test_a_reset_asks_first(
     emulator: RunningEmulator, tmp_path: Path, typed: str, code: int
 ) -> None:
     ours, theirs = pty.openpty()

@@ -217,9 +217,7 @@ def test_windows_are_of_the_creation(dialect: str, begin: Begin) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_trap_15_50_a_failed_run_whose_interval_was_exported_is_marked(
-    dialect: str, begin: Begin
-) -> None:
+def test_trap_15_50_a_run_of_an_exported_interval_is_marked(dialect: str, begin: Begin) -> None:
     world = begin(dialect)
     rows = {"match": {"nth": 1}, "rows": [{"status": "Failed"}, {"status": "Completed"}]}
     world.outcomes(rows, {"match": {"nth": 1}, "status": "Failed"})

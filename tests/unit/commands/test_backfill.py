@@ -84,9 +84,7 @@ def test_warnings_concern_this_plan_only() -> None:
         (10_001, [Severity.DANGER]),
     ],
 )
-def test_many_runs_are_a_warning_and_ten_times_as_many_a_danger(
-    runs: int, severities: list[Severity]
-) -> None:
+def test_many_runs_and_ten_times_as_many(runs: int, severities: list[Severity]) -> None:
     """The runs of all backfills of an export count."""
     half = runs // 2
     planned = [PlannedBackfill(START, START + HOUR, count) for count in (half, runs - half)]
@@ -109,7 +107,7 @@ def test_many_runs_are_a_warning_and_ten_times_as_many_a_danger(
         ({"model": "persons", "destination": {"type": "Snowflake"}}, []),
     ],
 )
-def test_trap_15_58_a_backfill_selects_by_event_time_and_may_duplicate(
+def test_trap_15_58_what_a_backfill_may_duplicate(
     body: dict[str, object], expected: list[str]
 ) -> None:
     assert [item.rule for item in backfill_warnings(body)] == expected

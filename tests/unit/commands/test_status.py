@@ -260,7 +260,7 @@ def test_the_error_of_the_last_run_is_shown() -> None:
         pytest.param([], AT_ONCE, State.PAUSED, id="no run"),
     ],
 )
-def test_m2_the_runs_and_the_time_of_a_pause_decide_who_paused(
+def test_m2_runs_and_times_decide_who_paused(
     runs: list[str], since: str | None, state: State
 ) -> None:
     """M2: an export that the service paused after failures is failing."""
