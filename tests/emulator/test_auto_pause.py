@@ -80,9 +80,7 @@ def test_statuses_that_do_not_count(api: Api, status: str) -> None:
     assert api.get(export)["paused"] is False
 
 
-@fact(
-    "14", "an automatic pause is in the log and the activity, and cancels running backfills", "2026"
-)
+@fact("14", "an automatic pause is in the log and the activity, and ends running backfills", "2026")
 def test_traces_of_an_automatic_pause(api: Api) -> None:
     outcomes(api, FAILS)
     export = api.create()

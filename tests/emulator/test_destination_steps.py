@@ -173,11 +173,7 @@ def test_a_step_that_is_not_configured(api: Api, type_name: str, config: dict[st
     assert answer.json()["result"] == {"status": "Failed", "message": NOT_CONFIGURED}
 
 
-@fact(
-    "11",
-    "real servers crash without a config, for unknown steps and for types without steps",
-    *REAL,
-)
+@fact("11", "servers crash without a config, for unknown steps and for types without steps", *REAL)
 def test_crashes_of_steps(api: Api) -> None:
     export = api.create()
     kind = export["destination"]["type"]

@@ -298,11 +298,7 @@ def test_unknown_fields_are_dropped(api: Api) -> None:
     assert unknown not in api.create(**{unknown: "select 1 from events"})
 
 
-@fact(
-    "1.7",
-    "pause and unpause answer a small object in real servers; a PATCH changes no last_paused_at",
-    rules=(20, 21),
-)
+@fact("1.7", "pauses answer a small object; a PATCH changes no last_paused_at", rules=(20, 21))
 def test_pausing(api: Api) -> None:
     export = api.create()
     path = f"{api.project}{export['id']}"
@@ -325,9 +321,7 @@ def test_unpausing_without_a_current_project(api: Api) -> None:
     refused(answer, 401, "not_authenticated")
 
 
-@fact(
-    "1.10", "lists are newest first in pages of 100; invalid numbers mean the default", rules=(24,)
-)
+@fact("1.10", "lists are newest first in pages of 100; wrong numbers mean the default", rules=(24,))
 def test_pages(api: Api) -> None:
     names = [api.create(name=f"E{n}")["name"] for n in range(5)]
     listed = api.call("GET", api.project).json()
@@ -341,11 +335,7 @@ def test_pages(api: Api) -> None:
     assert len(api.call("GET", f"{api.project}?limit=10000").json()["results"]) == 5
 
 
-@fact(
-    "1.10",
-    "the organization path lists all projects; only the interface creates there",
-    rules=(5, 44),
-)
+@fact("1.10", "the organization path lists all; only the interface creates there", rules=(5, 44))
 def test_the_organization_path(api: Api) -> None:
     export = api.create()
     base = f"{api.organization}batch_exports/"

@@ -23,11 +23,7 @@ def ids(api: Api, query: str = "", key: str = "phx_all") -> list[int]:
     return [item["id"] for item in answer.json()["results"]]
 
 
-@fact(
-    "20",
-    "integrations are listed oldest first, filtered by kind, with a scope; early keys saw github",
-    "2026",
-)
+@fact("20", "integrations are listed oldest first, with a scope; early keys saw github", "2026")
 def test_the_list_of_integrations(api: Api) -> None:
     assert ids(api) == [3, 4, 5, 7, 10, 11, 12, 13, 14, 15]
     assert ids(api, "?kind=aws-s3") == [7, 15]

@@ -131,9 +131,7 @@ def test_the_flag_of_the_hogql_model(older: Api, dialect: str) -> None:
     refused(older.call("POST", older.project, body), 403, "permission_denied")
 
 
-@fact(
-    "1.5", "a key of an older server is returned, and refused when it is sent", "2026", rules=(12,)
-)
+@fact("1.5", "a key of an older server is returned, but refused when sent", "2026", rules=(12,))
 def test_a_key_that_a_migrated_export_kept(older: Api, dialect: str) -> None:
     export = older.emulator.exports()["Migrated"]
     destination = older.call("GET", f"{older.project}{export['id']}/").json()["destination"]

@@ -306,11 +306,7 @@ def test_dashboards_of_projects(api: Api) -> None:
         invalid(answer, "primary_dashboard")
 
 
-@fact(
-    "4.2",
-    "merged settings keep the keys that were not sent, replaced ones lose them; null is a value",
-    rules=(30, 31),
-)
+@fact("4.2", "merged settings keep the keys that were not sent; null is a value", rules=(30, 31))
 def test_merged_settings(api: Api) -> None:
     """I17."""
     project = make(api, modifiers={"debug": True}, **{REPLAY: {"ai_config": {"x": 1, "y": 2}}})
@@ -333,9 +329,7 @@ def test_merged_settings(api: Api) -> None:
     answers(change(api, project, correlation_config={"b": 2}), {"correlation_config": {"b": 2}})
 
 
-@fact(
-    "4.2", "members may change a few fields; any other field refuses the whole request", rules=(35,)
-)
+@fact("4.2", "members may change a few fields; others refuse the whole request", rules=(35,))
 def test_members(api: Api) -> None:
     allowed = {"surveys_opt_in": True}
     assert change(api, WEB, key="phx_member", **allowed).status_code == 200
@@ -421,11 +415,7 @@ def test_project_deletion(api: Api) -> None:
     refused(api.call("GET", path), 404, "not_found")
 
 
-@fact(
-    "4.3",
-    "three actions answer the project in the interface; real servers refuse keys",
-    rules=(40,),
-)
+@fact("4.3", "three actions answer the project; real servers refuse keys", rules=(40,))
 def test_project_actions(api: Api) -> None:
     path = f"{projects(api)}1/"
     token = api.call("GET", path).json()["api_token"]
