@@ -95,7 +95,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             pytest.param(dialect, row, id=f"{dialect}-{text}-{number}")
             for dialects, facts in TABLES[metafunc.function.__name__].items()
             for text, rows in facts.items()
-            for number, row in enumerate(rows)
+            for number, row in enumerate(rows if isinstance(rows, list) else [rows])
             for dialect in dialects
         ]
         metafunc.parametrize(("dialect", "row"), cases)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,8 +37,8 @@ An answer is the fields that a success shows, or a status with the code, the fie
 an error: `400 blank name: This field may not be blank.`
 """
 POST: None = None
-Table = dict[tuple[str, ...], dict[str, list[Row]]]
-"""Facts that single requests show, by dialects and by what the facts say."""
+Table = Mapping[tuple[str, ...], Mapping[str, Any]]
+"""Rows of facts, or one row, by dialects and by what the facts say."""
 TABLES: dict[str, Table] = {}
 """Tables by the name of their test."""
 

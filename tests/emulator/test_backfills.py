@@ -1,4 +1,4 @@
-"""Backfills: bodies, answers, limits and rows (service.md, 1.8 and 8.1)."""
+"""Backfills: bodies, answers, limits and rows and their runs (service.md, 1.8 and 8)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.emulator.facts import REAL, Api, fact, invalid, refused
+from tests.emulator.facts import ALL, NEWEST, OLD, REAL, YEAR, Api, fact, facts, invalid, refused
 from tests.emulator.operations import (
     END,
     START,
@@ -18,19 +18,23 @@ from tests.emulator.operations import (
     intervals,
     no_op,
     of,
+    outcomes,
     runs,
+    set_clock,
     settings,
 )
 
-# Answers and bodies
+
+def hour(text: str) -> str:
+    """A time of 1 October."""
+    return f"2026-10-01T{text}:00Z"
 
 
 @fact("1.8", "backfills have two paths and three kinds of answers", rules=(28, 43))
 def test_paths_and_answers_of_backfills(api: Api) -> None:
     export = api.create()
-    sent = {"start_at": START, "end_at": END}
-    single = api.call("POST", of(api, export, "backfill/"), sent)
-    later = {"start_at": END, "end_at": "2026-10-01T04:00:00Z"}
+    single = api.call("POST", of(api, export, "backfill/"), {"start_at": START, "end_at": END})
+    later = {"start_at": END, "end_at": hour("04:00")}
     several = api.call("POST", of(api, export, "backfills/"), later)
     if api.dialect == "2026":
         refused(single, 404, "not_found")
@@ -42,6 +46,149 @@ def test_paths_and_answers_of_backfills(api: Api) -> None:
     else:
         assert single.json()["id"] == export["id"]
         refused(several, 404, "not_found")
+
+
+@fact("8.1", "bodies that are no object, and a range that is running, crash real servers", *REAL)
+def test_crashes_of_backfills(api: Api) -> None:
+    """2025 answers the id of the workflow, with START and END for open bounds."""
+    assert api.call("POST", of(api, api.create(), "backfills/"), []).status_code == 500
+    assert backfill(api, api.create(), START, None).status_code == 500
+    export = api.create(**no_op())
+    first = begun(api, export, "2026-10-01T02:00:00+02:00", "2026-10-01T05:00:00+02:00")
+    assert backfill(api, export, START, END).status_code == 500
+    if api.dialect == "2025":
+        base, zone = f"{export['id']}-Backfill-", "00:00+00:00"
+        start, end = f"2026-10-01T00:{zone}", f"2026-10-01T03:{zone}"
+        assert first == {"backfill_id": f"{base}{start}-{end}"}
+        assert begun(api, export, START, None) == {"backfill_id": f"{base}{start}-END"}
+        assert begun(api, export, None, END) == {"backfill_id": f"{base}START-{end}"}
+        assert {row["start_at"] for row in backfills(api, export)} == {START, None}
+        return
+    api.emulator.advance(hours=1)
+    begun(api, export)
+    assert len(backfills(api, export)) == 2
+
+
+NO_DATA = {
+    "status": "Completed",
+    "total_records_count": 0,
+    "progress": {"total_runs": 0, "finished_runs": 0, "progress": 1.0},
+}
+ONE = {"total_runs": 1, "finished_runs": 1, "progress": 1.0}
+OPEN = {"end_at": None, "status": "Completed"}
+BERLIN = {"interval": "day", "timezone": "Europe/Berlin"}
+NOON, LATE = hour("10:00"), "2026-10-01T00:30:00Z"
+DAYS = ("2026-03-27T23", "2026-03-28T23", "2026-03-29T22", "2026-03-30T22")
+Range = tuple[dict[str, Any], str | None, str | None, str | None, list[Any], dict[str, Any]]
+"""Fields of an export, its first data, bounds, the bounds of its runs, and fields of the row."""
+RANGES: dict[tuple[str, ...], dict[str, Range]] = {
+    ALL: {
+        "an incomplete last interval is dropped": (
+            *({}, None, NOON, hour("12:20")),
+            *([NOON, hour("11:00"), hour("12:00")], {}),
+        ),
+        "runs start at the start of the range, aligned or not": (
+            *({}, None, hour("20:10"), hour("21:30")),
+            *([hour("20:10"), hour("21:10")], {}),
+        ),
+    },
+    REAL: {
+        "NoOp needs no end": (
+            *(no_op(), None, "2026-10-07T07:10:00Z", None),
+            *([f"2026-10-07T{number:02}:10:00Z" for number in (7, 8, 9, 10)], OPEN),
+        ),
+        "a week after end_at the schedule is gone": (
+            *(no_op(end_at="2026-09-01T00:00:00Z"), None, START, END),
+            *([], {"status": "Failed", "progress": None}),
+        ),
+    },
+    YEAR: {
+        "without a start there is one run": (
+            *(no_op(), None, None, "2000-01-01T00:00:00Z"),
+            *([None, "2000-01-01T00:00:00Z"], {"progress": ONE}),
+        ),
+        "the start moves to the first data": (
+            *(no_op(), hour("01:20"), START, END),
+            *([hour("01:00"), hour("02:00"), END], {"start_at": hour("01:00")}),
+        ),
+    },
+    ("interface",): {
+        "the start moves to the first data": (
+            *(no_op(), hour("01:20"), START, END),
+            *([hour("01:00"), hour("02:00"), END], {}),
+        ),
+    },
+    NEWEST: {
+        "days follow local time and have 23 to 25 hours": (
+            *(BERLIN, None, "2026-03-28", "2026-03-31"),
+            *([f"{day}:00:00Z" for day in DAYS], {}),
+        ),
+        "leading intervals without data make no runs": (
+            *({}, hour("02:20"), START, hour("04:00")),
+            [hour("02:00"), hour("03:00"), hour("04:00")],
+            {"start_at": START, "adjusted_start_at": hour("02:00")},
+        ),
+        "an adjusted start can lie before an unaligned start": (
+            *({}, None, LATE, hour("01:30")),
+            *([LATE, hour("01:30")], {"adjusted_start_at": START}),
+        ),
+        "no data at all": ({}, "never", START, END, [], NO_DATA),
+        "data after the range": ({}, "2026-10-05T00:00:00Z", START, END, [], NO_DATA),
+        "other forms of dates": (
+            *({"interval": "day"}, None, "20260101", "20260103"),
+            *([f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)], {}),
+        ),
+        "a week": (
+            *({"interval": "week"}, None, "2026-W01-7", "2026-W02-7"),
+            *(["2026-01-04T00:00:00Z", "2026-01-11T00:00:00Z"], {}),
+        ),
+    },
+}
+
+
+@facts("8.2", RANGES)
+def test_the_runs_of_a_range(api: Api, row: Range) -> None:
+    fields, first, start, end, bounds, shown = row
+    settings(api, first_data_at=first)
+    export = api.create(**fields)
+    begun(api, export, start, end)
+    api.emulator.advance(minutes=30)
+    made = sorted(runs(api, export), key=lambda run: run["data_interval_end"])
+    assert [run["data_interval_start"] for run in made] == bounds[:-1]
+    assert [run["data_interval_end"] for run in made] == bounds[1:]
+    if shown:
+        told = backfills(api, export)[0]
+        assert {name: told[name] for name in shown} == shown
+
+
+@fact("8.1", "a backfill without a start needs a flag in 2026, and is not known to the interface")
+def test_a_backfill_without_start(api: Api) -> None:
+    export = api.create(**no_op())
+    if api.dialect == "2026":
+        detail = invalid(backfill(api, export, None, END))
+        assert detail == "Backfilling from the beginning of time is not enabled for this team."
+    elif api.dialect == "interface":
+        # The document has no null bounds: the export's own creation takes the place of the start.
+        assert backfill(api, export, None, None).status_code == 200
+    else:
+        begun(api, export, None, "2000-01-01T00:00:00Z")
+        api.emulator.advance(minutes=10)
+        assert len(runs(api, export)) == 1
+        assert runs(api, export, "?ordering=data_interval_start&start=-90y") == []
+
+
+@fact("8.1", "older servers refuse a range without data", *OLD)
+def test_ranges_without_data_in_older_servers(api: Api) -> None:
+    export = api.create(**no_op())
+    settings(api, first_data_at="never")
+    detail = invalid(backfill(api, export, START, END))
+    assert detail == "There is no data to backfill for this model."
+    settings(api, first_data_at=hour("01:20"))
+    early = backfill(api, export, "2026-09-01T00:00:00Z", START)
+    assert "contains no data. The earliest possible" in invalid(early)
+    answer = begun(api, export)
+    if api.dialect == "2025":
+        assert "2026-10-01T01:00:00+00:00" in answer["backfill_id"]
 
 
 @fact("1.10", "a backfill on the organization path answers the export; real servers crash")
@@ -56,64 +203,6 @@ def test_backfills_on_the_organization_path(api: Api) -> None:
         assert shown == {**api.get(export), "latest_runs": None}
         api.emulator.advance(minutes=30)
         assert len(intervals(api, export)) == 3
-
-
-@fact("8.1", "2025 answers the workflow id, with START and END for open bounds", "2025")
-def test_workflow_ids_of_2025(api: Api) -> None:
-    export = api.create(**no_op())
-    base = f"{export['id']}-Backfill-"
-    hours = ("2026-10-01T00:00:00+00:00", "2026-10-01T03:00:00+00:00")
-    answer = begun(api, export, "2026-10-01T02:00:00+02:00", "2026-10-01T05:00:00+02:00")
-    assert answer == {"backfill_id": f"{base}{hours[0]}-{hours[1]}"}
-    assert begun(api, export, START, None) == {"backfill_id": f"{base}{hours[0]}-END"}
-    assert begun(api, export, None, END) == {"backfill_id": f"{base}START-{hours[1]}"}
-    assert {row["start_at"] for row in backfills(api, export)} == {START, None}
-
-
-@fact("8.1", "a backfill without a start makes one run from the beginning of the data in 2025")
-def test_a_backfill_without_start(api: Api) -> None:
-    export = api.create(**no_op())
-    if api.dialect == "2026":
-        detail = invalid(backfill(api, export, None, END))
-        assert detail == "Backfilling from the beginning of time is not enabled for this team."
-        return
-    if api.dialect == "interface":
-        # The document has no null bounds: the export's own creation takes the place of the start.
-        assert backfill(api, export, None, None).status_code == 200
-        return
-    begun(api, export, None, "2000-01-01T00:00:00Z")
-    api.emulator.advance(minutes=10)
-    run = runs(api, export)[0]
-    assert run["data_interval_start"] is None
-    assert run["data_interval_end"] == "2000-01-01T00:00:00Z"
-    assert runs(api, export, "?ordering=data_interval_start&start=-90y") == []
-    row = backfills(api, export)[0]
-    assert row["progress"] == {"total_runs": 1, "finished_runs": 1, "progress": 1.0}
-
-
-@fact("8.1", "a missing end crashes, except for HTTP and NoOp", *REAL)
-def test_a_backfill_without_end(api: Api) -> None:
-    assert backfill(api, api.create(), START, None).status_code == 500
-    export = api.create(name="n", **no_op())
-    begun(api, export, "2026-10-07T07:10:00Z", None)
-    api.emulator.advance(minutes=20)
-    assert intervals(api, export) == [
-        ("2026-10-07T07:10:00Z", "2026-10-07T08:10:00Z"),
-        ("2026-10-07T08:10:00Z", "2026-10-07T09:10:00Z"),
-        ("2026-10-07T09:10:00Z", "2026-10-07T10:10:00Z"),
-    ]
-    assert backfills(api, export)[0]["end_at"] is None
-    assert backfills(api, export)[0]["status"] == "Completed"
-
-
-@fact("1.8", "a second backfill of the same range crashes while the first runs", *REAL)
-def test_the_same_range_twice(api: Api) -> None:
-    export = api.create(**no_op())
-    begun(api, export)
-    assert backfill(api, export, START, END).status_code == 500
-    api.emulator.advance(hours=1)
-    begun(api, export)
-    assert len(backfills(api, export)) == 2
 
 
 @pytest.mark.parametrize(
@@ -160,20 +249,13 @@ def test_dates_of_daily_and_weekly_backfills(api: Api) -> None:
     assert backfills(api, daily)[0]["end_at"] == "2026-01-05T09:00:00Z"
 
 
-# Limit and scope
-
-
-@fact(
-    "8.1",
-    "too many backfills of a project answer 429 without Retry-After, after a null start",
-    "2026",
-    rules=(28, 42),
-)
+@fact("8.1", "too many backfills answer 429 after a null start", "2026", rules=(28, 42))
 def test_too_many_backfills(api: Api) -> None:
+    assert api.emulator.admin("GET", "settings")["backfill_limit"] == 100
     assert settings(api, backfill_limit=5)["backfill_limit"] == 5
     first, second = api.create(), api.create(name="second")
-    for hour in range(1, 5):
-        begun(api, first, START, f"2026-10-01T0{hour}:00:00Z")
+    for number in range(1, 5):
+        begun(api, first, START, hour(f"0{number}:00"))
     begun(api, second)
     answer = backfill(api, second, START, "2026-10-02T00:00:00Z")
     detail = refused(answer, 429, "too_many_concurrent_backfills")
@@ -190,17 +272,44 @@ def test_too_many_backfills(api: Api) -> None:
     refused(backfill(api, export, "late", "soon"), 429, "too_many_concurrent_backfills")
 
 
-@fact("8.1", "the limit of backfills is 100 by default; 2025 has no limit")
-def test_the_default_limit(api: Api) -> None:
-    assert api.emulator.admin("GET", "settings")["backfill_limit"] == 100
-    settings(api, backfill_limit=1)
-    export = api.create()
+@fact("8.1", "older servers have no limit", *OLD)
+def test_no_limit(api: Api) -> None:
+    settings(api, backfill_limit=0)
+    begun(api, api.create())
+
+
+@fact("8.3", "a backfill is Starting while it estimates, then Running, then ended", *REAL)
+def test_the_statuses_of_a_backfill(api: Api) -> None:
+    """Cancel answers 200 until the backfill ends, then 400; 2026 ends its runs at once."""
+    settings(api, backfill_estimate_seconds=60)
+    outcomes(api, {"match": {"name": "Other"}, "status": "Running"}, {"match": {}, "seconds": 100})
+    export = api.create(**no_op())
     begun(api, export)
-    status = backfill(api, export, START, "2026-10-02T00:00:00Z").status_code
-    assert (status == 429) is (api.dialect == "2026")
-
-
-# Rows
+    for minutes, status, finished in (
+        (0, "Starting" if api.dialect == "2026" else "Running", 0),
+        (2.75, "Running", 1),
+        (6, "Completed", 3),
+    ):
+        api.emulator.advance(minutes=minutes)
+        row = backfills(api, export)[0]
+        share = {0: 0.0, 1: 0.3, 3: 1.0}[finished]
+        progress = {"total_runs": 3, "finished_runs": finished, "progress": share}
+        assert (row["status"], row["progress"]) == (status, progress)
+        assert (row["finished_at"] is None) is (finished < 3)
+    settings(api, backfill_estimate_seconds=0)
+    export = api.create(name="Other", **no_op())
+    begun(api, export)
+    api.emulator.advance(seconds=30)
+    cancel = of(api, export, f"backfills/{backfills(api, export)[0]['id']}/cancel/")
+    assert api.call("POST", cancel, {}).json() == {"cancelled": True}
+    row = backfills(api, export)[0]
+    assert (row["status"], row["progress"]) == ("Cancelled", None)
+    now = "Cancelled" if api.dialect == "2026" else "Running"
+    assert [run["status"] for run in runs(api, export)] == [now]
+    detail = invalid(api.call("POST", cancel, {}))
+    assert detail == "Cannot cancel a backfill that is in 'Cancelled' status"
+    api.emulator.advance(minutes=30)
+    assert [run["status"] for run in runs(api, export)] == ["Cancelled"]
 
 
 @fact("8.1", "a backfill can be read by its id, in its project; elsewhere the list is empty", *REAL)
@@ -247,3 +356,72 @@ def test_lists_of_backfills(api: Api) -> None:
     ordered = get(api, of(api, export, "backfills/?ordering=start_at"))
     assert ordered["results"][0]["start_at"] == "2026-10-01T00:00:00Z"
     assert ordered["next"] is not None
+
+
+@fact("8.2", "runs of a backfill execute one after another, also while the export is paused")
+def test_one_run_after_another(api: Api) -> None:
+    outcomes(api, {"match": {"nth": 1}, "seconds": 600}, {"match": {}, "seconds": 60})
+    export = api.create(paused=True)
+    begun(api, export)
+    api.emulator.advance(minutes=9)
+    assert len(runs(api, export)) == 1
+    api.emulator.advance(minutes=5)
+    done = sorted(runs(api, export), key=lambda run: run["created_at"])
+    assert len(done) == 3
+    assert done[0]["finished_at"] < done[1]["created_at"]
+    assert api.get(export)["paused"] is True
+
+
+@fact("8.3", "a backfill continues after a failed run and ends Completed", *REAL)
+def test_a_failing_run_in_a_backfill(api: Api) -> None:
+    outcomes(
+        api,
+        {"match": {"nth": 2}, "status": "Failed"},
+        {"match": {}, "status": "Completed", "records": 10},
+    )
+    export = api.create(**no_op())
+    begun(api, export)
+    api.emulator.advance(minutes=20)
+    row = backfills(api, export)[0]
+    assert row["status"] == "Completed"
+    assert row["progress"] == {"total_runs": 3, "finished_runs": 3, "progress": 1.0}
+    own = [run for run in runs(api, export) if run["backfill"] == row["id"]]
+    assert sorted(run["status"] for run in own) == ["Completed", "Completed", "Failed"]
+    if api.dialect == "2026":
+        assert row["total_records_count"] == 20
+
+
+@fact("7.4", "a backfill waits for a run of another one until that run ends or is cancelled", *REAL)
+def test_waiting_for_a_run_of_another_backfill(api: Api) -> None:
+    outcomes(api, {"match": {"times": 1}, "status": "Running"}, {"match": {}, "seconds": 60})
+    export = api.create(**no_op())
+    begun(api, export, "2026-10-01T00:00:00Z", "2026-10-01T03:00:00Z")
+    api.emulator.advance(seconds=30)
+    begun(api, export, "2026-10-01T00:00:00Z", "2026-10-01T02:00:00Z")
+    api.emulator.advance(minutes=30)
+    waiting, first = backfills(api, export)
+    assert (waiting["status"], first["status"], len(runs(api, export))) == ("Running", "Running", 1)
+    api.call("POST", of(api, export, f"backfills/{first['id']}/cancel/"), {})
+    api.emulator.advance(minutes=5)
+    waiting, first = backfills(api, export)
+    assert (waiting["status"], first["status"]) == ("Completed", "Cancelled")
+    last, cancelled = runs(api, export)
+    assert (cancelled["status"], cancelled["backfill"]) == ("Cancelled", first["id"])
+    assert (last["status"], last["backfill"]) == ("Completed", waiting["id"])
+    assert last["data_interval_start"] == "2026-10-01T01:00:00Z"
+
+
+@fact("1.7", "unpause can backfill from last_paused_at, which is not aligned")
+def test_unpausing_with_a_backfill(api: Api) -> None:
+    export = api.create()
+    api.call("POST", of(api, export, "pause/"), {})
+    set_clock(api, "2026-10-07T15:30:00Z")
+    api.call("POST", of(api, export, "unpause/"), {"backfill": True})
+    api.emulator.advance(minutes=29)
+    made = intervals(api, export)
+    assert len(made) == 5
+    assert made[0][0].startswith("2026-10-07T10:20:00")
+    assert made[0][1].startswith("2026-10-07T11:20:00")
+    if api.dialect == "2026":
+        answer = api.call("POST", of(api, export, "unpause/"), {"backfill": "x"})
+        invalid(answer, "backfill")
