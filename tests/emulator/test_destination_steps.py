@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.emulator.facts import KEYS, REAL, S3, Api, fact, invalid, refused
+from tests.emulator.facts import KEYS, REAL, S3, Api, fact, invalid, refused, to
 
 NOT_CONFIGURED = "The test step cannot run as it's not configured."
+NEW = "{}run_test_step_new/"
+KEY_OF = {"2025": "phx_internal", "2026": "phx_all"}
+PASSED = {"status": "Passed", "message": None}
 SNOWFLAKE = [
     "Establish connection to Snowflake",
     *(f"Verify Snowflake {name}" for name in ("warehouse", "database", "schema")),
@@ -21,60 +24,44 @@ DATABRICKS = [
 NO_ROLE = "No configured AWS role ARN, skipping test"
 
 
-def key_of(api: Api) -> str:
-    """A key that reaches the steps: in 2025, only with a scope that no issued key has."""
-    return "phx_internal" if api.dialect == "2025" else "phx_all"
+def path_of(api: Api, export: dict[str, Any] | None) -> str:
+    return f"{api.project}{export['id']}/run_test_step/" if export else NEW.format(api.project)
 
 
-def steps(api: Api, destination: str | None) -> Any:
-    query = "" if destination is None else f"?destination={destination}"
-    return api.call("GET", f"{api.project}test/{query}", key=key_of(api))
+def run(api: Api, body: Any, export: dict[str, Any] | None = None) -> Any:
+    """Run a step of a new export, or of an existing one.
 
-
-def run_new(api: Api, body: dict[str, Any]) -> Any:
-    return api.call("POST", f"{api.project}run_test_step_new/", body, key=key_of(api))
-
-
-def run_existing(api: Api, export: dict[str, Any], body: dict[str, Any]) -> Any:
-    path = f"{api.project}{export['id']}/run_test_step/"
-    return api.call("POST", path, body, key=key_of(api))
+    Keys reach the steps: in 2025 only with a scope that no issued key has.
+    """
+    return api.call("POST", path_of(api, export), body, key=KEY_OF[api.dialect])
 
 
 def set_rules(api: Api, *rules: dict[str, Any]) -> None:
     api.emulator.admin("PUT", "test_steps", list(rules))
 
 
+TABLES = [f"Verify BigQuery {name}" for name in ("project", "dataset", "table")]
+OWNED = ["Impersonate BigQuery service account", "Verify BigQuery service account ownership"]
+ROLE, BUCKET = "Ensure we can assume provided AWS role", "Check S3 bucket exists"
+
+
 @pytest.mark.parametrize(
     ("destination", "names"),
     [
-        ("S3", {"2025": ["Check S3 bucket exists"]}),
-        ("AwsS3", {"2026": ["Ensure we can assume provided AWS role", "Check S3 bucket exists"]}),
-        ("S3Compatible", {"2026": ["Check S3 bucket exists"]}),
-        (
-            "BigQuery",
-            {
-                "2025": [f"Verify BigQuery {name}" for name in ("project", "dataset", "table")],
-                "2026": [
-                    "Impersonate BigQuery service account",
-                    "Verify BigQuery service account ownership",
-                    *(f"Verify BigQuery {name}" for name in ("project", "dataset", "table")),
-                ],
-            },
-        ),
-        ("Snowflake", {"2025": SNOWFLAKE, "2026": SNOWFLAKE}),
-        ("Databricks", {"2025": DATABRICKS, "2026": DATABRICKS}),
+        ("S3", {"2025": [BUCKET]}),
+        ("AwsS3", {"2026": [ROLE, BUCKET]}),
+        ("S3Compatible", {"2026": [BUCKET]}),
+        ("BigQuery", {"2025": TABLES, "2026": [*OWNED, *TABLES]}),
+        ("Snowflake", dict.fromkeys(REAL, SNOWFLAKE)),
+        ("Databricks", dict.fromkeys(REAL, DATABRICKS)),
         ("AzureBlob", {"2026": ["Check Azure Blob container exists"]}),
-        ("Postgres", {}),
-        ("Redshift", {}),
-        ("HTTP", {}),
-        ("NoOp", {}),
-        ("Nope", {}),
-        (None, {}),
+        *((name, {}) for name in ("Postgres", "Redshift", "HTTP", "NoOp", "Nope", None)),
     ],
 )
 @fact("11", "steps are listed by type; a type without steps answers 404 without a body", *REAL)
 def test_the_list_of_steps(api: Api, destination: str | None, names: dict[str, list[str]]) -> None:
-    answer = steps(api, destination)
+    query = f"?destination={destination}" if destination else ""
+    answer = api.call("GET", f"{api.project}test/{query}", key=KEY_OF[api.dialect])
     if api.dialect not in names:
         assert (answer.status_code, answer.content) == (404 if destination else 400, b"")
         return
@@ -85,159 +72,115 @@ def test_the_list_of_steps(api: Api, destination: str | None, names: dict[str, l
     assert all(step["result"] is None for step in listed["steps"])
 
 
-@fact("11", "2025 refuses keys, also those with all scopes", "2025")
-def test_keys_do_not_reach_the_steps_of_2025(api: Api) -> None:
+@fact("11", "the interface has no test steps, 2025 refuses keys, 2026 requires scopes")
+def test_keys_of_steps(api: Api) -> None:
+    """2025 refuses also those with all scopes."""
     export = api.create()
-    calls = [
-        ("GET", "test/?destination=S3", None),
-        ("POST", "run_test_step_new/", api.body()),
-        ("POST", f"{export['id']}/run_test_step/", api.body()),
-    ]
-    for method, rest, body in calls:
+    kind = export["destination"]["type"]
+    calls = [("GET", f"{api.project}test/?destination={kind}", None)]
+    calls += [("POST", path_of(api, own), api.body()) for own in (None, export)]
+    for method, path, body in calls:
         for key in ("phx_all", "phx_read"):
-            answer = api.call(method, api.project + rest, body, key=key)
-            assert "'INTERNAL'" in refused(answer, 403, "permission_denied")
-
-
-@fact("11", "listing requires batch_export:read, running batch_export:write", "2026")
-def test_scopes_of_steps(api: Api) -> None:
-    listed = api.call("GET", f"{api.project}test/?destination=AwsS3", key="phx_read")
-    assert listed.status_code == 200
-    export = api.create()
-    for rest in ("run_test_step_new/", f"{export['id']}/run_test_step/"):
-        answer = api.call("POST", api.project + rest, api.body(), key="phx_read")
-        assert "batch_export:write" in refused(answer, 403, "permission_denied")
-
-
-@fact("11", "the interface has no test steps", "interface")
-def test_no_steps_in_the_interface(api: Api) -> None:
-    export = api.create()
-    for method, rest in (
-        ("GET", "test/?destination=S3"),
-        ("POST", "run_test_step_new/"),
-        ("POST", f"{export['id']}/run_test_step/"),
-    ):
-        refused(api.call(method, api.project + rest), 404, "not_found")
+            answer = api.call(method, path, body, key=key)
+            if api.dialect == "interface":
+                refused(answer, 404, "not_found")
+            elif api.dialect == "2025":
+                assert "'INTERNAL'" in refused(answer, 403, "permission_denied")
+            elif key == "phx_all" or method == "GET":
+                assert answer.status_code == 200
+            else:
+                assert "batch_export:write" in refused(answer, 403, "permission_denied")
 
 
 @fact("11", "a call runs one step of a new export, and checks the body as that of a create", *REAL)
 def test_a_step_for_a_new_export(api: Api) -> None:
-    export = api.create()
-    for run in (lambda body: run_new(api, body), lambda body: run_existing(api, export, body)):
-        refused(run({}), 400, "required", "name")
-        refused(run({**api.body(), "interval": "x"}), 400, "invalid_choice", "interval")
-        bad = api.body()
-        bad["destination"]["config"]["zz"] = 1
-        invalid(run(bad), "destination__non_field_errors")
-    part = api.body()
+    bad, part = api.body(), api.body()
+    bad["destination"]["config"]["zz"] = 1
     del part["destination"]["config"]["bucket_name"]
-    invalid(run_new(api, part), "destination__non_field_errors")
-    first = run_new(api, api.body()).json()
+    for export in (None, api.create()):
+        refused(run(api, {}, export), 400, "required", "name")
+        wrong = run(api, {**api.body(), "interval": "x"}, export)
+        refused(wrong, 400, "invalid_choice", "interval")
+        invalid(run(api, bad, export), "destination__non_field_errors")
+    invalid(run(api, part), "destination__non_field_errors")
+    first = run(api, api.body()).json()
     assert set(first) == {"name", "description", "result"}
-    passed = {"status": "Passed", "message": None}
     if api.dialect == "2025":
-        assert (first["name"], first["result"]) == ("Check S3 bucket exists", passed)
+        assert (first["name"], first["result"]) == (BUCKET, PASSED)
         return
     assert first["result"] == {"status": "Skipped", "message": NO_ROLE}
-    second = run_new(api, {**api.body(), "step": 1}).json()
-    assert (second["name"], second["result"]) == ("Check S3 bucket exists", passed)
-    keyless = {"type": "AwsS3", "config": S3, "integration": 15}
-    assert run_new(api, api.body(destination=keyless)).json()["result"] == passed
+    second = run(api, {**api.body(), "step": 1}).json()
+    assert (second["name"], second["result"]) == (BUCKET, PASSED)
+    assert run(api, api.body(**to("AwsS3", 15, **S3))).json()["result"] == PASSED
     assert api.call("GET", api.project).json()["count"] == 1
 
 
-@fact("11", "BigQuery skips some steps if the integration holds a key", "2026")
-def test_skipped_steps_of_bigquery(api: Api) -> None:
-    destination = {"type": "BigQuery", "config": {"dataset_id": "d"}, "integration": 4}
-    statuses = [
-        run_new(api, {**api.body(destination=destination), "step": step}).json()["result"]["status"]
-        for step in range(5)
-    ]
-    assert statuses == ["Skipped", "Skipped", "Passed", "Passed", "Passed"]
-
-
-@pytest.mark.parametrize(
-    ("type_name", "config"),
-    [
-        ("S3", S3),
-        (
-            "Snowflake",
-            {"account": "a", "user": "u", "database": "d", "warehouse": "w", "schema": "s"},
-        ),
-    ],
-)
-@fact("11", "a step without credentials answers 200 with the status Failed", "2025")
-def test_a_step_that_is_not_configured(api: Api, type_name: str, config: dict[str, Any]) -> None:
-    answer = run_new(api, api.body(**api.to(type_name, **config)))
-    assert answer.status_code == 200
-    assert answer.json()["result"] == {"status": "Failed", "message": NOT_CONFIGURED}
+@fact("11", "steps without credentials fail in 2025; 2026 skips what a key of BigQuery does", *REAL)
+def test_steps_that_are_not_run(api: Api) -> None:
+    if api.dialect == "2026":
+        body = api.body(**to("BigQuery", 4, dataset_id="d"))
+        results = [run(api, {**body, "step": step}).json()["result"] for step in range(5)]
+        assert [result["status"] for result in results] == ["Skipped"] * 2 + ["Passed"] * 3
+        return
+    snowflake = {"account": "a", "user": "u", "database": "d", "warehouse": "w", "schema": "s"}
+    for fields in (to("S3", **S3), to("Snowflake", **snowflake)):
+        answer = run(api, api.body(**fields))
+        assert answer.status_code == 200
+        assert answer.json()["result"] == {"status": "Failed", "message": NOT_CONFIGURED}
 
 
 @fact("11", "servers crash without a config, for unknown steps and for types without steps", *REAL)
 def test_crashes_of_steps(api: Api) -> None:
     export = api.create()
-    kind = export["destination"]["type"]
-    without = api.body(destination={"type": kind})
-    null = api.body(destination={"type": kind, "config": None})
-    for body in (without, null, {**api.body(), "step": 9}, {**api.body(), "step": "a"}):
-        assert run_new(api, body).status_code == 500
-        assert run_existing(api, export, body).status_code == 500
-    noop = api.body(destination={"type": "NoOp", "config": {}})
-    assert run_new(api, noop).status_code == 500
+    without = {"type": export["destination"]["type"]}
+    bodies = [api.body(destination=without), api.body(destination={**without, "config": None})]
+    bodies += [{**api.body(), "step": step} for step in (9, "a")]
+    for body in bodies:
+        assert run(api, body).status_code == run(api, body, export).status_code == 500
+    assert run(api, api.body(**to("NoOp"))).status_code == 500
 
 
 @fact("11", "a step of an export uses the stored config, secrets included", *REAL)
 def test_a_step_for_an_existing_export(api: Api) -> None:
     export = api.create()
     before = api.emulator.exports()["Lake"]
-    body = api.body()
-    body["destination"] = {"type": body["destination"]["type"], "config": {"prefix": "q"}}
-    answer = run_existing(api, export, {**body, "step": 1 if api.dialect == "2026" else 0})
-    assert answer.json()["result"] == {"status": "Passed", "message": None}
+    body = api.body(**to(export["destination"]["type"], prefix="q"))
+    answer = run(api, {**body, "step": 1 if api.dialect == "2026" else 0}, export)
+    assert answer.json()["result"] == PASSED
     assert api.emulator.exports()["Lake"] == before
-    gone = f"{api.project}{'0' * 8}-0000-0000-0000-{'0' * 12}/run_test_step/"
-    refused(api.call("POST", gone, body, key=key_of(api)), 404, "not_found")
-    removed = {"type": "S3", "config": dict.fromkeys(KEYS)}
+    gone = {"id": f"{'0' * 8}-0000-0000-0000-{'0' * 12}"}
+    refused(run(api, body, gone), 404, "not_found")
     if api.dialect == "2025":
-        answer = run_existing(api, export, api.body(destination=removed))
+        answer = run(api, api.body(**to("S3", **dict.fromkeys(KEYS))), export)
         assert answer.json()["result"]["message"] == NOT_CONFIGURED
         return
-    other = {"type": "S3Compatible", "config": S3, "integration": 10}
-    detail = invalid(run_existing(api, export, api.body(destination=other)), "destination")
+    detail = invalid(run(api, api.body(**to("S3Compatible", 10, **S3)), export), "destination")
     assert detail.startswith("Cannot change destination type")
 
 
 @fact("11", "a failed step answers 200; rules of the switchboard set the results", *REAL)
 def test_rules_of_results(api: Api) -> None:
-    name = "S3" if api.dialect == "2025" else "AwsS3"
-    last = 0 if api.dialect == "2025" else 1
+    name, last = ("S3", 0) if api.dialect == "2025" else ("AwsS3", 1)
     body = {**api.body(), "step": last}
-    set_rules(
-        api,
-        {"destination": "Snowflake", "status": "Failed"},
-        {"destination": name, "step": last, "status": "Failed", "message": "No such bucket."},
-    )
-    answer = run_new(api, body)
+    failed = {"destination": name, "step": last, "status": "Failed", "message": "No such bucket."}
+    set_rules(api, {"destination": "Snowflake", "status": "Failed"}, failed)
+    answer = run(api, body)
     assert answer.status_code == 200
     assert answer.json()["result"] == {"status": "Failed", "message": "No such bucket."}
-    set_rules(api, {"step": "Check S3 bucket exists", "status": "Failed"})
-    message = run_new(api, body).json()["result"]["message"]
+    rule = {"step": BUCKET, "status": "Failed"}
+    set_rules(api, rule)
+    message = run(api, body).json()["result"]["message"]
     assert message.startswith("The test step failed with an unknown error: ")
-    assert api.emulator.admin("GET", "test_steps") == {
-        "rules": [
-            {
-                "destination": None,
-                "step": "Check S3 bucket exists",
-                "status": "Failed",
-                "message": None,
-            }
-        ]
-    }
+    rules = [{"destination": None, "message": None, **rule}]
+    assert api.emulator.admin("GET", "test_steps") == {"rules": rules}
     assert api.emulator.admin("DELETE", "test_steps") == {"rules": []}
-    assert run_new(api, body).json()["result"]["status"] == "Passed"
+    assert run(api, body).json()["result"]["status"] == "Passed"
     set_rules(api, {"status": "Failed"})
     api.emulator.reset()
     assert api.emulator.admin("GET", "test_steps") == {"rules": []}
+    # Only the newest servers have skipped steps.
+    answer = api.emulator.http.put("/_emulator/test_steps", json=[{"status": "Skipped"}])
+    assert answer.status_code == (200 if api.dialect == "2026" else 400)
 
 
 @pytest.mark.parametrize(
@@ -260,9 +203,3 @@ def test_invalid_rules_of_steps(api: Api, rules: Any) -> None:
     assert answer.status_code == 400
     assert answer.json()["error"]
     assert api.emulator.admin("GET", "test_steps") == {"rules": []}
-
-
-@fact("switchboard", "only the newest servers have skipped steps", *REAL)
-def test_skipped_by_a_rule(api: Api) -> None:
-    answer = api.emulator.http.put("/_emulator/test_steps", json=[{"status": "Skipped"}])
-    assert answer.status_code == (200 if api.dialect == "2026" else 400)
