@@ -16,24 +16,14 @@ from reconciler.render.plan_document import document_of, environment_as_text
 from reconciler.render.plan_fields import LineKind
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
-from tests.support.worlds import (
-    desired_of,
-    export,
-    live_export,
-    live_of,
-    live_project,
-    planned,
-    project,
-    s3,
-    with_secrets,
-)
+from tests.support.worlds import s3, with_secrets
+from tests.unit.render.plans import exports
 
 UUID = "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0"
 
 
 def test_a_deletion_is_brief_and_has_all_fields_if_verbose() -> None:
-    desired = desired_of(project(), export(state=State.ABSENT))
-    plan = planned(desired, live_of(live_project(), live_export()))
+    plan = exports(1, {"state": State.ABSENT}, {})
     assert document_of(plan).entries[0].lines == ()
     (deletion,) = document_of(plan, verbose=True).entries
     assert {"name", "interval", "destination.type"} <= {line.name for line in deletion.lines}
@@ -89,13 +79,15 @@ def test_an_organization_is_short_and_shown_by_name_if_that_is_known(
 
 def test_security_25_no_address_and_no_secret_hides_in_a_group_of_new_objects() -> None:
     usual = {"bucket_name": "acme", "endpoint_url": "https://s3.acme.example"}
-    created = [export(f"e{n}", destination=with_secrets(**usual)) for n in range(60)]
     evil = {**usual, "endpoint_url": "https://evil.example"}
-    created[45] = export("e45", destination=s3(**evil))
-    created[46] = export("e46", destination=with_secrets(**{**usual, "bucket_name": "evil-bucket"}))
     other = {**usual, "aws_access_key_id": SecretRef.of("env", "PRODUCTION")}
-    created[47] = export("e47", destination=s3(**other))
-    plan = planned(desired_of(project(), *created), live_of(live_project()))
+    hidden = {
+        45: s3(**evil),
+        46: with_secrets(**{**usual, "bucket_name": "evil-bucket"}),
+        47: s3(**other),
+    }
+    usually = with_secrets(**usual)
+    plan = exports(60, lambda number: {"destination": hidden.get(number, usually)})
     for text in (plan_as_text(plan), plan_as_markdown(plan), plan_as_html(plan)):
         for shown in ("s3.acme.example", "evil.example", "evil-bucket", "57 batch exports"):
             assert shown in text
