@@ -486,12 +486,8 @@ def _settings_of_git(site: Site) -> None:
 
 def _hooks(site: Site) -> None:
     """Install every hook that git might run."""
-    for name in (
-        "post-checkout",
-        "post-index-change",
-        "reference-transaction",
-        "fsmonitor-watchman",
-    ):
+    names = "post-checkout post-index-change reference-transaction fsmonitor-watchman"
+    for name in names.split():
         hook = site.git.folder / ".git/hooks" / name
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(site.fill("#!/bin/sh\n@TOUCH@\n"))

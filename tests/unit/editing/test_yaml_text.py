@@ -11,65 +11,41 @@ from reconciler.editing.yaml_text import escaped, reads_back, yaml_text
 from reconciler.files.yaml_loader import parse
 from reconciler.model.values import SecretRef
 
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "178aa77c-2912-4cdb-bfad-a7a6f6b2418b",
-        "2026-01-01T00:00:00Z",
-        "http://127.0.0.1:8010",
-        "https://eu.posthog.com",
-        "Web shop",
-        "日本 🚀",
-        "a, b",
-    ],
+PLAIN = (
+    *("178aa77c-2912-4cdb-bfad-a7a6f6b2418b", "2026-01-01T00:00:00Z", "http://127.0.0.1:8010"),
+    *("https://eu.posthog.com", "Web shop", "日本 🚀", "a, b"),
 )
-def test_what_can_not_be_misread_stays_without_quotes(text: str) -> None:
-    assert yaml_text({"a": text}) == f"a: {text}\n"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "no",
-        "y",
-        "1e3",
-        "0o7",
-        "1_000",
-        "12:30",
-        "2026-01-01",
-        ".5",
-        "~",
-        "<<",
-        "=",
-        ": #",
-        " a",
-    ],
+QUOTED = (
+    *("no", "y", "1e3", "0o7", "1_000", "12:30", "2026-01-01", ".5", "~", "<<", "=", ": #", " a"),
 )
-def test_what_some_reader_takes_for_more_is_quoted(text: str) -> None:
-    assert yaml_text({"a": text}) == f"a: '{text}'\n"
-    assert yaml_text({text: "a"}) == f"'{text}': a\n"
-    assert reads_back({text: text})
-
-
-def test_empty_text_is_quoted() -> None:
-    assert yaml_text({"a": ""}) == "a: ''\n"
+OTHERS = {
+    "": "''",
+    "a\nb\n": "|\n  a\n  b",
+    "a\nb": "|-\n  a\n  b",
+    "a\n\n": r'"a\n\n"',
+    "a \nb": r'"a \nb"',
+    "a\x85b": r'"a\Nb"',
+    "a\tb": r'"a\tb"',
+    # Signs that nobody sees.
+    "a\u202eb": r'"a\u202eb"',
+    "a\u00a0b": r'"a\u00a0b"',
+    "\U000e0001": r'"\U000E0001"',
+}
 
 
 @pytest.mark.parametrize(
     ("text", "written"),
-    [
-        ("a\nb\n", "a: |\n  a\n  b\n"),
-        ("a\nb", "a: |-\n  a\n  b\n"),
-        ("a\n\n", 'a: "a\\n\\n"\n'),
-        ("a \nb", 'a: "a \\nb"\n'),
-        ("a\x85b", 'a: "a\\Nb"\n'),
-        ("a\tb", 'a: "a\\tb"\n'),
-    ],
+    [*zip(PLAIN, PLAIN, strict=True), *((text, f"'{text}'") for text in QUOTED), *OTHERS.items()],
 )
-def test_lines_are_a_block_where_nothing_gets_lost(text: str, written: str) -> None:
-    assert yaml_text({"a": text}) == written
+def test_text_has_quotes_or_is_a_block_only_where_it_must(text: str, written: str) -> None:
+    assert yaml_text({"a": text}) == f"a: {written}\n"
     assert reads_back({"a": text})
+
+
+@pytest.mark.parametrize("text", QUOTED)
+def test_keys_that_some_reader_takes_for_more_are_quoted(text: str) -> None:
+    assert yaml_text({text: "a"}) == f"'{text}': a\n"
+    assert reads_back({text: text})
 
 
 def test_short_lists_of_scalars_stand_on_one_line_and_the_rest_below() -> None:
@@ -120,12 +96,3 @@ def test_members_are_written_as_pyyaml_writes_them(members: dict[str, object]) -
     lines = yaml_text(members).splitlines()
     expected = [f"  {line}" if line else "" for line in lines]
     assert yaml_text([members]).splitlines() == [f"- {lines[0]}", *expected[1:]]
-
-
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [("a\u202eb", r'"a\u202eb"'), ("a\u00a0b", r'"a\u00a0b"'), ("\U000e0001", r'"\U000E0001"')],
-)
-def test_signs_that_nobody_sees_are_escaped(text: str, written: str) -> None:
-    assert yaml_text({"a": text}) == f"a: {written}\n"
-    assert reads_back({"a": text})
