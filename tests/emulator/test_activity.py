@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from tests.emulator.facts import KEYS, REAL, Api, fact, refused
 from tests.support.emulator import start_emulator
+from tests.support.limits import TIMEOUT
 
 LOG = "/api/projects/1/activity_log/"
 
@@ -215,15 +215,21 @@ def test_the_log_without_the_feature(api: Api) -> None:
     assert api.call("GET", LOG, key="phx_activity").status_code == 200
 
 
-def test_the_log_survives_a_restart(tmp_path: Path) -> None:
-    seed, db = tmp_path / "seed.json", tmp_path / "db.sqlite"
-    organizations = [{"name": "Ours", "projects": [{"id": 1, "name": "Web"}]}]
-    seed.write_text(json.dumps({"organizations": organizations, "keys": [{"value": "phx_key"}]}))
+def test_data_survives_a_crash_and_a_restart(tmp_path: Path) -> None:
+    db, keys = tmp_path / "db.sqlite", set()
     body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
     for restarts in range(2):
-        with start_emulator(seed=seed, db=db, extra=("--dialect", "2026")) as running:
+        with start_emulator(db=db, extra=("--dialect", "2026")) as running:
             assert len(running.call("GET", LOG).json()["results"]) == restarts
+            assert running.call("GET", "/api/projects/1/batch_exports/").json()["count"] == restarts
             running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
+            keys.add(running.api_key)
+            if restarts:
+                running.process.terminate()
+                assert running.process.wait(timeout=TIMEOUT) == 0
+            else:
+                running.process.kill()
+    assert len(keys) == 1
 
 
 @fact("10", "the activity of a project answers 403 to keys; the interface answers the project")

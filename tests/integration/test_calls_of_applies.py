@@ -8,9 +8,8 @@ import pytest
 
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
-from tests.support.emulator import RunningEmulator
+from tests.support.emulator import DIALECTS, RunningEmulator
 
-DIALECTS = ("interface", "2025", "2026")
 DELETES = "version: 1\npolicy: {prune: true, allow_project_deletion: true}\n"
 ABSENT = ", state: absent"
 
@@ -48,43 +47,28 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("dialect", "saved"), [*((dialect, False) for dialect in DIALECTS), ("interface", True)]
+)
 @pytest.mark.parametrize("case", CASES)
 def test_performance_calls_of_an_apply(
-    case: str, dialect: str, service_of: StartService, tmp_path: Path
+    case: str, dialect: str, service_of: StartService, tmp_path: Path, *, saved: bool
 ) -> None:
+    """One of a saved plan reads again what the plan depends on, however old the plan is."""
     before, after, most = CASES[case]
-    if case.startswith("delete projects") and dialect == "2026":
-        # A deletion is pending there, and read again.
-        most += 100
-    service = service_of(None, "--dialect", dialect)
-    prepare(service, tmp_path, before, after)
-    assert calls_of(service, "apply", "-C", tmp_path, "--auto-approve") <= most
+    # A deletion is pending there, and read again.
+    most += 100 * (saved or (case.startswith("delete projects") and dialect == "2026"))
+    service, words = service_of(None, "--dialect", dialect), ["apply", "-C", str(tmp_path)]
+    write(tmp_path, {"reconciler.yaml": DELETES, "a.yaml": before})
+    calls_of(service, *words, "--auto-approve")
+    write(tmp_path, {"a.yaml": after})
+    if saved:
+        file = str(tmp_path / "saved.json")
+        calls_of(service, "plan", "-C", str(tmp_path), "--out", file)
+    assert calls_of(service, *words, file if saved else "--auto-approve") <= most
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_performance_calls_of_an_apply_of_a_saved_plan(
-    case: str, service_of: StartService, tmp_path: Path
-) -> None:
-    """It reads again what the plan depends on, however old the plan is."""
-    before, after, most = CASES[case]
-    service = service_of(None)
-    prepare(service, tmp_path, before, after)
-    file = tmp_path / "saved.json"
-    planned = reconciler("plan", "-C", tmp_path, "--out", file, environ=service.environ())
-    assert planned.code == 0, planned.err
-    assert calls_of(service, "apply", "-C", tmp_path, file) <= most + 100
-
-
-def prepare(service: RunningEmulator, folder: Path, before: str, after: str) -> None:
-    """Apply files, and write others in their place."""
-    write(folder, {"reconciler.yaml": DELETES, "a.yaml": before})
-    made = reconciler("apply", "-C", folder, "--auto-approve", environ=service.environ())
-    assert made.code == 0, made.err
-    write(folder, {"a.yaml": after})
-
-
-def calls_of(service: RunningEmulator, *words: str | Path) -> int:
+def calls_of(service: RunningEmulator, *words: str) -> int:
     """Return the number of calls of a command."""
     service.clear_requests()
     ran = reconciler(*words, environ=service.environ())

@@ -19,6 +19,7 @@ from tests.reliability.processes import Command, environ_of
 from tests.reliability.runs import applier
 from tests.reliability.scenarios import Scenario, one_create
 from tests.reliability.service import Line, Service, running_service
+from tests.support.cli import without_progress
 from tests.support.limits import LONG, TIMEOUT
 from tests.support.virtual_loop import run_virtually
 
@@ -156,7 +157,12 @@ def test_f5_a_signal_ends_every_wait(
             await service.fail(*await faults_of(wait, service, one_create(), folder))
             command = await started(service, wait, folder)
             command.signal(number)
-            return wait, await command.ended()
+            code = await command.ended()
+            if wait in ("planning", "prompt"):
+                assert not [it for it in await service.requests() if it["method"] != "GET"]
+            if wait == "planning":
+                assert without_progress(command.printed()).strip() == "interrupted"
+            return wait, code
 
     async def run() -> list[tuple[str, int]]:
         return await asyncio.gather(*(ended(wait) for wait in states))
