@@ -7,6 +7,7 @@ import json
 import string
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import httpx
@@ -170,6 +171,16 @@ test/?destination=Snowflake test/?destination=HTTP /organizations/ /users/@me/
 /projects/{project}/activity_log/
 """
 READS = tuple(_READS.split())
+_LISTS = (
+    "runs/",
+    "logs/",
+    "backfills/",
+    "exports/",
+    "projects/",
+    "integrations/",
+    "_log/",
+    "test/",
+)
 _PARAMETERS = """
 limit offset cursor ordering after before start end status level level_filter search instance_id
 page_size kind scope item_id user destination
@@ -326,3 +337,19 @@ def test_no_request_fails_unexpectedly_or_half(name: str) -> None:
         asyncio.run(run(calls))
 
     check()
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_no_value_of_a_query_makes_the_server_fail(name: str) -> None:
+    """Only a rule lets it fail (service.md, 5)."""
+    parameters = f"{_PARAMETERS} scopes destination".split()
+
+    async def run() -> list[Any]:
+        served = Served(name)
+        lists = [path for path in READS if path.endswith(_LISTS)]
+        for path, query, value in product(lists, parameters, ("-1", "x", "\0", "9" * 30)):
+            await served.send(("GET", path, {query: value}, None, 2))
+        requests = (await served.http.get("/_emulator/requests")).json()["requests"]
+        return [request for request in requests if request["error"]]
+
+    assert asyncio.run(run()) == []

@@ -28,9 +28,9 @@ def test_scopes(api: Api) -> None:
     rules=(41,),
 )
 def test_limits_of_keys(api: Api) -> None:
-    refused(
-        api.call("GET", "/api/projects/2/batch_exports/", key="phx_one"), 403, "permission_denied"
-    )
+    answer = api.call("GET", "/api/projects/2/batch_exports/", key="phx_one")
+    text = "API key does not have access to the requested project: ID 2."
+    assert refused(answer, 403, "permission_denied") == text
     assert api.call("GET", api.project, key="phx_one").status_code == 200
     refused(
         api.call("GET", f"{api.organization}projects/", key="phx_one"), 403, "permission_denied"
