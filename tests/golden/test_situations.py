@@ -36,6 +36,7 @@ from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
 from reconciler.render.progress import error_as_text
 from reconciler.render.runs import ends_as_text
+from tests.golden.test_plans import CASES, plan_of
 from tests.support.reports import written
 from tests.support.worlds import (
     KINDS,
@@ -133,6 +134,10 @@ def grouped() -> Plan:
     return replace(plan, source=replace(plan.source, **head))
 
 
+def one_change_in_300_exports() -> Plan:
+    return planned(*_world(300, lambda number: {"destination": _stored(number, "eu-central-1")}))
+
+
 SITUATIONS = (five_hundred_changes, one_danger_among_200, only_drift, grouped)
 
 
@@ -145,6 +150,26 @@ def test_a_situation_reads_as_expected(
     for name, write in FORMATS.items():
         if name != "html" or make is grouped:
             golden(EXPECTED / f"{make.__name__}.{name}", _ends_of(write(plan)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "create-a-project-with-three-exports",
+        "drift-of-three-exports",
+        "one_change_in_300_exports",
+    ],
+)
+def test_a_plan_fits_the_terminal(name: str, golden: Callable[[Path, str], None]) -> None:
+    case = CASES[0].parent / name
+    plan = plan_of(case) if case.exists() else one_change_in_300_exports()
+    for width in (60, 80, 160):
+        options = RenderOptions(Style(width=width), cost="606 calls, about 1 min 20 s")
+        text = plan_as_text(plan, options)
+        assert max(map(len, text.splitlines())) <= width
+        assert len(text.splitlines()) <= 100
+        if (expected := EXPECTED / f"{name}.{width}.txt").exists():
+            golden(expected, text)
 
 
 def _ends_of(text: str) -> str:
