@@ -29,7 +29,7 @@ def test_the_gate_and_the_run_with_the_newest_versions_use_the_test_command_of_t
 
 
 def test_the_plan_at_the_top_is_that_of_the_tour() -> None:
-    """tests/integration/test_tours.py runs that page."""
+    """tests/integration/test_examples.py runs that page."""
     (plan,) = re.findall(r"^```text\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
     assert plan in (ROOT / "docs/read-a-plan.md").read_text(encoding="utf-8")
 

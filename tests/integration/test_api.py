@@ -1,4 +1,4 @@
-"""The Python API: the example of docs/api.md, typed results, and errors."""
+"""The Python API: the example of docs/api.md, typed results, approval, and errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import re
 import runpy
 import subprocess
 import sys
-from datetime import datetime, timedelta
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,16 @@ from msgspec.structs import replace
 
 import reconciler
 from reconciler import Runtime, Workspace, api
+from reconciler.commands.apply.changes import Screen, apply
 from reconciler.commands.projects import ProjectDetails
 from reconciler.diagnostics import InvalidConfiguration
-from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
+from reconciler.model.settings import PlanOptions
 from tests.conftest import ROOT
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.limits import TIMEOUT
+from tests.support.simulated import no_op_export
 
 EXAMPLE = ROOT / "examples/api.py"
 KNOWN = {"Awaitable", "Callable", "Path", "Sequence", "None", "False", "True"} | {
@@ -35,12 +39,9 @@ DOCS = (ROOT / "docs/api.md").read_text(encoding="utf-8")
 
 
 def workspace(folder: Path, emulator: RunningEmulator, **fields: Any) -> Workspace:
-    export = {"name": "Lake", "interval": "hour", "project": {"id": 1}}
-    export |= {"destination": {"type": "NoOp", "config": {}}, **fields}
-    files = {
-        "reconciler.yaml": "version: 1\n",
-        "a.yaml": json.dumps({"batch_exports": {"lake": export}}),
-    }
+    lake = no_op_export("Lake", project={"id": 1}, **fields)
+    text = json.dumps({"batch_exports": {"lake": lake}})
+    files = {"reconciler.yaml": "version: 1\n", "a.yaml": text}
     return Workspace(write(folder, files), runtime=Runtime(emulator.environ()))
 
 
@@ -52,10 +53,6 @@ def at(moment: str, given: Workspace) -> Workspace:
 
 async def yes(_: object) -> bool:
     return True
-
-
-async def no(_: object) -> bool:
-    return False
 
 
 def test_the_example_applies_and_closes_gaps(
@@ -87,8 +84,6 @@ def test_the_example_applies_and_closes_gaps(
 
 
 def test_the_example_is_the_one_of_the_page() -> None:
-    _, _, rest = DOCS.partition("```python\n" + EXAMPLE.read_text(encoding="utf-8")[:20])
-    assert rest
     blocks = DOCS.split("```python\n")[1:]
     assert EXAMPLE.read_text(encoding="utf-8") in [block.partition("```")[0] for block in blocks]
 
@@ -155,9 +150,6 @@ def test_runs_logs_gaps_and_a_backfill(emulator: RunningEmulator, tmp_path: Path
     states = asyncio.run(reconciler.status(given)).report.exports
     assert [str(export.address) for export in states] == ["batch_export.lake"]
 
-    wanted = reconciler.ClosedGaps()
-    with pytest.raises(ReconcilerError, match="not approved"):
-        asyncio.run(reconciler.backfill(given, ["lake"], wanted, approve=no))
     ended = asyncio.run(reconciler.backfill(given, ["lake"], reconciler.ClosedGaps(), approve=yes))
     assert ended.report.complete
     emulator.advance(minutes=10)
@@ -181,6 +173,69 @@ def test_projects(emulator: RunningEmulator, tmp_path: Path) -> None:
     for operation in ("activity", "demo_data"):
         answer = asyncio.run(reconciler.show_project(given, line.id, operation=operation))
         assert answer.fields["id"] == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "answer", "error", "log"),
+    [
+        pytest.param("{}", True, None, ["show", "approve", "report"], id="approved"),
+        pytest.param(
+            "{}",
+            False,
+            pytest.raises(ReconcilerError, match="not approved; nothing was sent"),
+            ["show", "approve"],
+            id="not approved",
+        ),
+        pytest.param(
+            "{deny: [new-api-token]}",
+            True,
+            pytest.raises(RefusedByPolicy),
+            ["show"],
+            id="refused: is shown, and needs no approval",
+        ),
+        pytest.param(
+            "{}",
+            None,
+            pytest.raises(BadUsage, match="no terminal to ask for approval"),
+            [],
+            id="without a way to approve nothing is read",
+        ),
+    ],
+)
+def test_what_is_asked_when_and_that_nothing_is_sent_without_approval(
+    emulator: RunningEmulator,
+    tmp_path: Path,
+    policy: str,
+    answer: bool | None,
+    error: Any,
+    log: list[str],
+) -> None:
+    settings = f"version: 1\npolicy: {policy}\n"
+    write(tmp_path, {"reconciler.yaml": settings, "web.yaml": "projects: {web: {name: Web}}\n"})
+    said: list[str] = []
+
+    async def approve(_: object) -> bool:
+        said.append("approve")
+        return bool(answer)
+
+    def applied() -> bool:
+        now = datetime(2026, 1, 1, tzinfo=UTC)
+        applying = apply(
+            Workspace(tmp_path, runtime=Runtime(emulator.environ(), now=lambda: now)),
+            PlanOptions(no_inventory=True),
+            approve=approve if answer is not None else None,
+            screen=Screen(lambda *_: said.append("show"), lambda _: said.append("report")),
+        )
+        return bool(asyncio.run(applying).ended.report.done)
+
+    with error or nullcontext():
+        assert applied()
+    assert said == log
+    assert bool(emulator.writes()) is (error is None)
+    if error is None:
+        # An empty plan needs no approval.
+        assert not applied()
+        assert said == [*log, "show", "report"]
 
 
 def test_errors_are_exceptions(emulator: RunningEmulator, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,12 @@ import pytest
 
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
+from tests.support.declared import seed, workspace
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
+from tests.support.simulated import no_op_export
 
-NOOP = {"type": "NoOp", "config": {}}
+SECRETS = {"RECONCILER_SECRET_USER": "u-s-e-r", "RECONCILER_SECRET_PASSWORD": "pass-word"}
 POSTGRES = {
     "type": "Postgres",
     "config": {
@@ -26,39 +27,29 @@ POSTGRES = {
 PROJECTS = {"web": {"name": "Team 03"}, "app": {"name": "App"}}
 
 
-def an_export(name: str, project: str | None = None, **fields: Any) -> dict[str, Any]:
-    parent = {"project": project} if project else {}
-    return {**parent, "name": name, "interval": "hour", "destination": NOOP, **fields}
-
-
-def resources(**exports: dict[str, Any]) -> dict[str, str]:
-    declared = {
-        "web-lake": an_export("Events to the lake", "web", interval="day"),
-        "orders": an_export("Orders", "app", destination=POSTGRES),
-        **exports,
-    }
-    return {"a.yaml": json.dumps({"projects": PROJECTS, "batch_exports": declared}, indent=1)}
+def resources(settings: str = "", **exports: dict[str, Any]) -> dict[str, str]:
+    lake = {"web-lake": {"name": "Events to the lake", "interval": "day"}}
+    orders = {"name": "Orders", "project": "app", "destination": POSTGRES}
+    return workspace(settings, PROJECTS, **lake, orders=orders, **exports)
 
 
 @pytest.fixture
 def service(service_of: StartService) -> RunningEmulator:
-    exports = [an_export("Events to the lake"), an_export("Hand-made")]
+    exports = {"Team 03": ["Events to the lake", "Hand-made"], "App": ["Shared"]}
     projects = [
-        {"id": 1, "name": "Team 03", "batch_exports": exports},
-        {"id": 2, "name": "App", "batch_exports": [an_export("Shared")]},
+        {"id": number, "name": name, "batch_exports": [no_op_export(own) for own in exports[name]]}
+        for number, name in enumerate(exports, start=1)
     ]
-    organization = {"id": "o", "name": "O", "projects": projects}
-    return service_of({"organizations": [organization], "keys": [{"value": "phx_key"}]})
+    return service_of(seed(*projects))
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return write(tmp_path / "w", {"reconciler.yaml": "version: 1\n", **resources()})
+    return write(tmp_path / "w", resources())
 
 
 def run(folder: Path, service: RunningEmulator, *arguments: str | Path) -> Ran:
-    secrets = {"RECONCILER_SECRET_USER": "u-s-e-r", "RECONCILER_SECRET_PASSWORD": "pass-word"}
-    return reconciler(*arguments, "-C", folder, environ={**service.environ(), **secrets})
+    return reconciler(*arguments, "-C", folder, environ={**service.environ(), **SECRETS})
 
 
 @pytest.mark.parametrize(
@@ -126,9 +117,8 @@ def test_experience_33_mistakes_are_reported_before_anything_is_read(tmp_path: P
 def test_a_resource_of_another_environment_is_reported_as_such(
     service: RunningEmulator, tmp_path: Path
 ) -> None:
-    text = "version: 1\ndefault: live\nenvironments: {live: {}, test: {}}\n"
-    other = an_export("Ocean", "web", environments=["test"])
-    folder = write(tmp_path, {"reconciler.yaml": text, **resources(ocean=other)})
+    environments = "default: live\nenvironments: {live: {}, test: {}}\n"
+    folder = write(tmp_path, resources(environments, ocean={"environments": ["test"]}))
     ran = run(folder, service, "plan", "--target", "ocean")
     assert ran.code == 64
     assert "batch_export.ocean is not in environment live" in ran.err
@@ -140,10 +130,10 @@ def test_a_saved_plan_is_stale_if_a_name_of_its_selection_means_more(
     """An object that has the name meanwhile is not applied silently."""
     saved = tmp_path / "plan.json"
     only = ("--target", "Shared", "--target", "web-lake")
-    shared = an_export("Shared", "app", interval="week")
+    shared = {"name": "Shared", "project": "app", "interval": "week"}
     write(folder, resources(shared=shared))
     assert run(folder, service, "plan", *only, "--out", saved).code == 0
-    write(folder, resources(shared=shared, other=an_export("Shared", "web")))
+    write(folder, resources(shared=shared, other={"name": "Shared"}))
     service.clear_requests()
     ran = run(folder, service, "apply", saved)
     assert ran.code == 4
@@ -156,7 +146,8 @@ def test_a_saved_plan_is_applied_again_although_it_renamed_its_target(
 ) -> None:
     """Its second plan and a second run select what was planned, under the new name, too."""
     saved = tmp_path / "plan.json"
-    renamed = an_export("New", "app", paused=True, lifecycle={"renamed_from": ["Shared"]})
+    lifecycle = {"renamed_from": ["Shared"]}
+    renamed = {"name": "New", "project": "app", "paused": True, "lifecycle": lifecycle}
     write(folder, resources(shared=renamed))
     assert run(folder, service, "plan", "--target", "Shared", "--out", saved).code == 0
     rule = {"match": {"method": "POST", "path": "*/pause/", "nth": 1}}
@@ -172,12 +163,11 @@ def test_an_apply_is_verified_although_it_removed_or_renamed_its_target(
     folder: Path, service: RunningEmulator
 ) -> None:
     git = Git.init(folder)
-    more = {"other": an_export("Gone", "app")}
-    write(folder, {"reconciler.yaml": "version: 1\npolicy: {prune: true}\n"})
-    write(folder, resources(shared=an_export("Shared", "app"), **more))
+    prune, app = "policy: {prune: true}\n", {"project": "app"}
+    write(folder, resources(prune, Gone=app, shared={"name": "Shared", **app}))
     git.commit("start")
     assert run(folder, service, "apply", "--auto-approve").code == 0
-    write(folder, resources(shared=an_export("New", "app")))
+    write(folder, resources(prune, shared={"name": "New", **app}))
     git.commit("end")
     ran = run(folder, service, "apply", "--auto-approve", "--target", "Gone")
     assert ran.code == 0, ran.err

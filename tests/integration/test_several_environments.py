@@ -20,27 +20,28 @@ from reconciler.service.pace import ClientSettings
 from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.simulated import no_op_export
 from tests.support.transport import VirtualClock
 
 FILES = {
-    "reconciler.yaml": (
-        "version: 1\n"
-        "environments:\n"
-        "  dev: {}\n"
-        "  staging: {}\n"
-        "  production: {policy: {deny: [new-api-token]}}\n"
-    ),
-    "exports.yaml": (
-        "projects:\n"
-        "  web: {name: Web}\n"
-        "batch_exports:\n"
-        "  lake:\n"
-        "    project: web\n"
-        "    name: Lake\n"
-        "    interval: hour\n"
-        "    destination: {type: NoOp, config: {}}\n"
-        "    overrides: {dev: {interval: '${var:every}'}}\n"
-    ),
+    "reconciler.yaml": """\
+version: 1
+environments:
+  dev: {}
+  staging: {}
+  production: {policy: {deny: [new-api-token]}}
+""",
+    "exports.yaml": """\
+projects:
+  web: {name: Web}
+batch_exports:
+  lake:
+    project: web
+    name: Lake
+    interval: hour
+    destination: {type: NoOp, config: {}}
+    overrides: {dev: {interval: '${var:every}'}}
+""",
 }
 
 
@@ -72,21 +73,6 @@ def test_every_environment_has_a_section_and_a_line(
     assert "error: unknown variable 'every'" in ran.err
     assert "  in dev\n" in ran.err
     assert "8 API calls\n" in ran.err
-
-
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (("-e", "staging", "-e", "production"), 5),
-        (("-e", "stag*"), 0),
-        (("-e", "stag*", "--detailed-exitcode"), 2),
-        (("-e", "*"), 1),
-    ],
-)
-def test_the_exit_code_is_the_worst(
-    folder: Path, emulator: RunningEmulator, words: tuple[str, ...], code: int
-) -> None:
-    assert plan(folder, emulator, *words).code == code
 
 
 def test_the_page_has_the_order_of_exit_codes() -> None:
@@ -153,26 +139,23 @@ def test_the_printed_command_quotes_an_environment_for_the_shell(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "code", "message"),
     [
-        (("-e", "prod*", "-e", "nope"), "unknown environment 'nope'"),
-        (("-e", "*", "--out", "-"), "--out - takes one environment"),
-        (("-e", "staging", "--out", "."), "--out . is a folder"),
+        ("plan -e staging -e production", 5, ""),
+        ("plan -e stag*", 0, ""),
+        ("plan -e stag* --detailed-exitcode", 2, ""),
+        ("plan -e *", 1, ""),
+        ("plan -e prod* -e nope", 64, "unknown environment 'nope'"),
+        ("plan -e * --out -", 64, "--out - takes one environment"),
+        ("plan -e staging --out .", 64, "--out . is a folder"),
+        ("apply -e staging -e dev", 64, "several environments: staging, dev"),
     ],
 )
-def test_wrong_combinations_are_usage_errors(
-    folder: Path, emulator: RunningEmulator, words: tuple[str, ...], message: str
+def test_the_exit_code_is_the_worst_and_wrong_combinations_are_usage_errors(
+    folder: Path, emulator: RunningEmulator, words: str, code: int, message: str
 ) -> None:
-    ran = plan(folder, emulator, *words)
-    assert (ran.code, message in ran.err) == (64, True)
-
-
-def test_other_commands_take_one_environment(folder: Path, emulator: RunningEmulator) -> None:
-    ran = reconciler(
-        *("apply", "-C", folder, "-e", "staging", "-e", "dev"), environ=emulator.environ()
-    )
-    assert ran.code == 64
-    assert "several environments: staging, dev" in ran.err
+    ran = reconciler(*words.split(), "-C", folder, environ=emulator.environ())
+    assert (ran.code, message in ran.err) == (code, True)
     assert emulator.writes() == []
 
 
@@ -214,7 +197,7 @@ def night(tmp_path: Path, emulator: RunningEmulator) -> Path:
     """Return a workspace of three environments, the first of which fails; an export has a gap."""
     rules = [{"match": {"nth": 3}, "status": "Failed"}, {"match": {}}]
     emulator.admin("PUT", "outcomes", rules)
-    body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    body = no_op_export("Lake")
     emulator.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
     emulator.advance(hours=5)
     text = NIGHT.replace("ORGANIZATION", emulator.organization)
