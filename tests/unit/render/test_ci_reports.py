@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.errors import codes, meaning
 from reconciler.model.plan import Refusal
-from reconciler.model.resource import State
 from reconciler.model.text import printable
 from reconciler.render import writer_of
 from reconciler.render.ci_reports import (
@@ -25,16 +24,7 @@ from reconciler.render.ci_reports import (
 from reconciler.render.options import RenderOptions
 from reconciler.version import __version__
 from tests.conftest import ROOT as REPOSITORY
-from tests.support.worlds import (
-    desired_of,
-    export,
-    live_export,
-    live_of,
-    live_project,
-    planned,
-    project,
-    s3,
-)
+from tests.support.worlds import export, s3
 from tests.unit.render.plans import exports
 from tests.unit.render.test_diagnostics import HOSTILE, breaking, hostile, wrong
 
@@ -69,20 +59,15 @@ def test_text_cannot_start_a_command_or_end_a_property() -> None:
 
 
 def test_ten_of_each_kind_are_shown_and_the_rest_is_counted() -> None:
-    """Of 400 updates with values of their own, and of violations; dangers come first."""
-    plan = exports(
-        400,
-        lambda number: {"destination": s3(max_file_size_mb=number + 1)},
-        {},
-        None,
-        export("gone", state=State.ABSENT),
-    )
+    plan = exports(400, lambda number: {"destination": s3(max_file_size_mb=number + 1)}, {})
     violations = tuple(Refusal("rule", f"violation {number}") for number in range(12))
     text = plan_as_github(replace(plan, refusals=violations))
     kinds = [line[2:].split(" ")[0] for line in text.splitlines() if line.startswith("::")]
     assert kinds == ["error"] * MOST + ["notice"]
-    assert text.splitlines()[-2].startswith("2 more errors")
-    assert "400 to update" in text.splitlines()[-1]
+    assert text.splitlines()[-2:] == [
+        "2 more errors",
+        "Plan: 0 to create, 400 to update, 0 to delete, 1 unchanged (401 resources).",
+    ]
 
 
 def test_a_violation_is_a_result_and_one_after_the_merge_a_warning() -> None:
@@ -90,11 +75,10 @@ def test_a_violation_is_a_result_and_one_after_the_merge_a_warning() -> None:
         Refusal("max_deletes", "too many", at=Mark("reconciler.yaml", 9, 16, 1)),
         Refusal("prune", MARKUP, after_merge=True),
     )
-    created = export("new", destination=s3(bucket_name="new"))
-    plan = planned(desired_of(project(), created), live_of(live_project()))
-    text = plan_as_github(replace(plan, refusals=violations), ROOT)
-    assert "\n::warning title=prune::takes effect after the merge: ::error::a " in text
-    log = json.loads(writer_of("sarif", "plan")(replace(plan, refusals=violations), ROOT))
+    plan = replace(exports(1, {"destination": s3(bucket_name="new")}), refusals=violations)
+    after = "\n::warning title=prune::takes effect after the merge: ::error::a "
+    assert after in plan_as_github(plan, ROOT)
+    log = json.loads(writer_of("sarif", "plan")(plan, ROOT))
     results = log["runs"][0]["results"]
     assert [(item["ruleId"], item["level"]) for item in results] == [
         ("new-bucket", "warning"),
@@ -108,8 +92,7 @@ def test_a_violation_is_a_result_and_one_after_the_merge_a_warning() -> None:
 
 def test_gitlab_counts_resources() -> None:
     """An export that is updated and paused is one."""
-    resources = (project(), export("new"), export(interval="day", paused=True))
-    plan = planned(desired_of(*resources), live_of(live_project(), live_export()))
+    plan = exports(1, {"interval": "day", "paused": True}, {}, None, export("new"))
     assert plan_as_gitlab(plan) == '{"create": 1, "update": 1, "delete": 0}\n'
 
 
