@@ -220,14 +220,3 @@ def test_a_reformatted_query_does_not_make_a_plan_stale() -> None:
 
     assert not moved("select event, 1 + 2 as two from events")
     assert moved("select event, 1 + 3 as two from events")
-
-
-def test_only_queries_and_time_zones_are_verbatim() -> None:
-    def verbatim(fields: tuple[Field, ...]) -> list[str]:
-        return [field.name for field in fields if field.verbatim]
-
-    fields_by_kind = {name: verbatim(kind.fields) for name, kind in BY_NAME.items()}
-    assert {name: fields for name, fields in fields_by_kind.items() if fields} == {
-        "project": ["timezone"],
-        "batch_export": ["timezone", "sql_query"],
-    }

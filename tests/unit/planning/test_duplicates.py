@@ -149,6 +149,11 @@ def test_an_object_of_beside_is_intended(beside: str, *, is_refused: bool) -> No
     assert bool(doubled(own, live=live_export("e9", "Twin"))) is is_refused
 
 
+@pytest.mark.parametrize("gone", [[], [export(state=State.ABSENT)]])
+def test_only_a_twin_that_is_deleted_on_purpose_is_gone(gone: list[Resource]) -> None:
+    assert bool(doubled(export("sea"), *gone, live=live_export(), prune=True)) is (not gone)
+
+
 @pytest.mark.parametrize("beside", [(), ("batch_export.id:e1",)])
 def test_model_1007_the_object_that_was_applied_is_not_doubled(beside: tuple[str, ...]) -> None:
     """A resource left `ignore`: its object is not found again."""

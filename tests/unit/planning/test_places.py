@@ -200,9 +200,8 @@ def test_only_a_host_has_no_case(
 
 def test_setting_drift_back_is_no_danger() -> None:
     drifted = live_of_export(LAKE, destination=stored(postgres("other.example")))
-    plan = planned(
-        desired_of(WEB, LAKE), live_of(live_project(), drifted), base=desired_of(WEB, LAKE)
-    )
+    desired = desired_of(WEB, LAKE)
+    plan = planned(desired, live_of(live_project(), drifted), base=desired)
     assert plan.effective
     assert new_in(plan) == []
 
@@ -356,10 +355,8 @@ def test_what_the_live_project_sends_is_known(
 def test_in_a_project_that_the_plan_creates_every_place_is_new() -> None:
     known, created = export(), export("new", parent="shop")
     live = live_of(live_project(), live_of_export(known))
-    plan = planned(
-        desired_of(WEB, known, project("shop"), created), live, base=desired_of(WEB, known)
-    )
-    assert texts(plan) == ["s3://b"]
+    desired = desired_of(WEB, known, project("shop"), created)
+    assert texts(planned(desired, live, base=desired_of(WEB, known))) == ["s3://b"]
 
 
 PARTNER = s3(bucket_name="partner-drop")
