@@ -1,0 +1,1 @@
+"""A model of the documented behaviour. Only `real` and `comparing` import what it judges."""

@@ -1,24 +1,23 @@
-"""What a plan of a world is (docs/planning.md).
-
-Imports nothing of what it judges.
-"""
+"""What a plan of a world is (docs/planning.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import fnmatch
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
-from tests.model.declared import TYPE, Resource, declared, environment_of
-from tests.model.fields import Fields, changed_secrets, dropped, fields_of, is_lost, loosened
+from tests.model.declared import DEFAULTS, INTEGRATION, TYPE, Resource, declared, environment_of
 from tests.model.identity import Identity, Live
 from tests.model.recorded import Record
 from tests.model.refusing import refusals_of
-from tests.model.selecting import left_out
 from tests.model.world import World, checked_out
 
 # What servers of 2026 cannot change.
 FIXED = {TYPE, "model"}
+# Fields with their origin, and whether they are reset.
+Fields = dict[str, tuple[str, bool]]
 
 
 @dataclass
@@ -145,3 +144,183 @@ class Planned:
         self.leaving = kept - self.left_out
         self.leaving |= set() if self.world.is_partial else self.identity.gone
         self.unmanaged = {item.id for item in free if gone.isdisjoint((item.id, item.parent))}
+
+
+# What differs between a resource and its live object (docs/planning.md, What counts as a change)
+
+
+def fields_of(
+    record: Record, resource: Resource, item: Live, lost: Callable[[str], bool] = lambda _: False
+) -> Fields:
+    """Return the fields that differ. What is ignored and `lost` does."""
+    was, found = record.declared(item), Fields()
+    for path in resource.values.keys() - resource.secrets:
+        is_kept = resource.ignores(path) and not lost(path)
+        if resource.value(path) != item.value(path) and not is_kept:
+            found[path] = (_origin(was, path, resource, item), False)
+    resets = [path for path, is_reset in dropped(was, resource, item) if is_reset]
+    return found | dict.fromkeys(resets, ("files", True))
+
+
+def is_lost(path: str, resource: Resource, item: Live, *, moves: bool) -> bool:
+    """Return whether the new object of a replacement can't have the value of the old one."""
+    is_other = resource.value(TYPE) != item.value(TYPE)
+    return path.startswith("destination.") and (is_other or (moves and path == INTEGRATION))
+
+
+def _origin(was: Resource | None, path: str, now: Resource, item: Live) -> str:
+    if was is None:
+        return "unknown"
+    if path not in was.values:
+        return "files"
+    if was.value(path) == now.value(path):
+        return "live"
+    return "files" if was.value(path) == item.value(path) else "both"
+
+
+def dropped(was: Resource | None, resource: Resource, item: Live) -> Iterator[tuple[str, bool]]:
+    """Yield the fields that were applied and are not set now, and whether they are reset.
+
+    The others keep their live value.
+    """
+    if was is None:
+        return
+    same = was.value(TYPE) == resource.value(TYPE) == item.value(TYPE)
+    for path in was.values.keys() - resource.unset - resource.values.keys():
+        if resource.ignores(path) or (path.startswith("destination.") and not same):
+            pass
+        elif path not in {*DEFAULTS} - {"paused"} or path in was.secrets:
+            if path != "paused" or item.value(path):
+                yield path, False
+        elif item.value(path) != DEFAULTS[path]:
+            yield path, True
+
+
+def changed_secrets(record: Record, resource: Resource, item: Live) -> set[str]:
+    """Return the secrets that are sent again: all that are not ignored, or none."""
+    if not record.sends(resource, item):
+        return set()
+    return {path for path in resource.secrets if not resource.ignores(path)}
+
+
+def _permits(resource: Resource) -> set[str]:
+    own, lists = resource.lifecycle, ("ignore_changes", "renamed_from", "beside")
+    found = {f"{key} {item}" for key in lists for item in own.get(key, ())}
+    found |= {key for key in ("allow_replace",) if own.get(key)}
+    found |= {f"id {resource.pinned}"} if resource.pinned else set()
+    return found if resource.protected else found | {"protect"}
+
+
+def loosened(resource: Resource, was: Resource | None, merged: Resource | None) -> set[str]:
+    """Return what a resource permits and did not when it was applied, or merged if it is new."""
+    before = was or merged
+    own = _permits(resource) - (_permits(before) if before else set())
+    return own if was else {text for text in own if text.startswith("beside")}
+
+
+# What the options that select resources leave out (docs/planning.md, Select resources)
+
+
+class Thing(NamedTuple):
+    """What an option may name: a resource, with its object or without, or an unmanaged object."""
+
+    address: str
+    names: frozenset[str]
+    live: Live | None
+    parents: frozenset[str | None]
+    is_unmanaged: bool = False
+
+    @property
+    def key(self) -> str:
+        return self.address.partition(".")[2]
+
+    @property
+    def ids(self) -> set[str]:
+        return {self.live.id, self.live.address} if self.live else set()
+
+
+def things_of(plan: Planned) -> dict[str, Thing]:
+    """Return everything that an option may name, by address."""
+    identity, things = plan.identity, list[Thing]()
+    for address in identity.untouchable | identity.ambiguous | identity.matched.keys():
+        resource, live = plan.now[address], identity.matched.get(address)
+        names = frozenset({resource.name, *({live.name} if live else ())})
+        parents = frozenset({identity.parent_of(resource), *(resource.parent or ())[1:]})
+        things.append(Thing(address, names, live, parents))
+    for address, item in identity.removed.items():
+        was = plan.record.applied.get(address)
+        names = frozenset({was.name if was else item.name, item.name})
+        things.append(Thing(address, names, item, frozenset({item.parent})))
+    for item in plan.live:
+        if item not in identity.owner and item not in identity.leads:
+            names, parents = frozenset({item.name}), frozenset({item.parent})
+            things.append(Thing(item.address, names, item, parents, is_unmanaged=True))
+    return {thing.address: thing for thing in things}
+
+
+def named(text: str, things: dict[str, Thing]) -> set[str]:
+    """Return the addresses that a text names: the first kind of name that anything has counts."""
+    for of in (
+        lambda thing: text == thing.address,
+        lambda thing: text in thing.ids,
+        lambda thing: text == thing.key,
+        lambda thing: text in thing.names,
+        lambda thing: any(
+            fnmatch.fnmatchcase(own, text) for own in (thing.address, thing.key, *thing.names)
+        ),
+    ):
+        found = {address for address, thing in things.items() if of(thing)}
+        if found:
+            return found
+    return set()
+
+
+def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
+    """Return the addresses that the options leave out, None if the options are not usable.
+
+    `candidates` are the resources and objects with a change. What a saved plan selected is selected
+    again, and its options need not match anything.
+    """
+    world, things = plan.world, things_of(plan)
+    unmanaged = {address for address, thing in things.items() if thing.is_unmanaged} - candidates
+    targets = [named(text, things) for text in world.targets]
+    excludes = [named(text, things) for text in world.excludes]
+    projects = {key: thing for key, thing in things.items() if key.startswith("project.")}
+    parents = [named(text, projects) for text in world.parents]
+    kinds = {text.removesuffix("s") for text in world.kinds}
+    is_strict = plan.saved is None
+    if not kinds <= {"project", "batch_export"}:
+        return None
+    if is_strict and not all((*targets, *excludes, *parents)):
+        return None
+    if is_strict and any(found <= unmanaged for found in targets):
+        return None
+    chosen = {*things} - unmanaged
+    if targets:
+        chosen &= set().union(*targets)
+    if parents:
+        chosen &= _inside(set().union(*parents), things)
+    if kinds:
+        chosen = {key for key in chosen if key.partition(".")[0] in kinds}
+    excluded = set().union(*excludes) if excludes else set()
+    chosen -= excluded
+    if plan.saved is not None:
+        chosen |= plan.saved.selected & things.keys()
+    matched = plan.identity.matched
+    for address in chosen & matched.keys():
+        # What is created or moved needs its project.
+        resource = plan.now[address]
+        to = (resource.parent or ("", ""))[1]
+        is_new = to in matched and matched[to] is None
+        if is_new and not plan.now[to].absent and not resource.absent:
+            chosen.add(to)
+            if to in excluded:
+                return None
+    plan.selected = chosen
+    is_usable = chosen or not world.is_partial or not is_strict
+    return {*things} - unmanaged - chosen if is_usable else None
+
+
+def _inside(projects: set[str], things: dict[str, Thing]) -> set[str]:
+    ids = {thing.live.id for key in projects if (thing := things[key]).live} | projects
+    return projects | {key for key, thing in things.items() if not ids.isdisjoint(thing.parents)}

@@ -1,7 +1,4 @@
-"""What the files of a world declare (docs/configuration.md).
-
-Fields have dotted paths. Imports nothing of what it judges.
-"""
+"""What the files of a world declare (docs/configuration.md). Fields have dotted paths."""
 
 from __future__ import annotations
 

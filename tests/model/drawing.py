@@ -143,11 +143,10 @@ class Drawing:
         except _NothingToEditError:
             return None
         edit(trial)
-        if not valid(trial):
-            return None
-        target.clear()
-        target.update(trial)
-        return edit
+        if valid(trial):
+            target.update(trial)
+            return edit
+        return None
 
     def edit(self, files: Files | None = None) -> Edit | None:
         """Draw and make one of the edits."""
@@ -205,14 +204,10 @@ class Drawing:
         return _addition("a.yaml", "project", key, body)
 
     def rename(self) -> Edit:
-        name, keeps = self.free_name(), self.chance(0.25)
-
-        def change(body: Body) -> None:
-            if keeps:
-                body.setdefault("lifecycle", {})["renamed_from"] = [body["name"]]
-            body["name"] = name
-
-        return self._change(change)
+        name, keeps, (_, key, old) = self.free_name(), self.chance(0.25), self._one()
+        rename = _edit_of("batch_export", key, _named(name))
+        keep = _edit_of("batch_export", key, _lifecycle(renamed_from=[old["name"]]))
+        return _all(keep, rename) if keeps else rename
 
     def rename_from_two(self) -> Edit:
         """Rename, and list two former names of which one, both or none is live."""
@@ -221,12 +216,8 @@ class Drawing:
         name, first, second = self.dice.sample(NAMES if kind == "batch_export" else PROJECTS, 3)
         own = old["name"]
         first = own if self.chance(0.7) and own not in (name, second) else first
-
-        def change(body: Body) -> None:
-            body.setdefault("lifecycle", {})["renamed_from"] = [first, second]
-            body["name"] = name
-
-        return _edit_of(kind, key, change)
+        keep = _edit_of(kind, key, _lifecycle(renamed_from=[first, second]))
+        return _all(keep, _edit_of(kind, key, _named(name)))
 
     def change_integration(self) -> Edit:
         """Name the integration of any project, perhaps of another one."""
@@ -312,11 +303,8 @@ class Drawing:
         return _all(_removal("project", key), _emptying(key))
 
     def remove_all(self) -> Edit:
-        def remove(files: Files) -> None:
-            for name in files.keys() - {"reconciler.yaml"}:
-                files[name] = {"projects": {}, "batch_exports": {}}
-
-        return remove
+        names = self.files.keys() - {"reconciler.yaml"}
+        return lambda files: files.update({x: {"projects": {}, "batch_exports": {}} for x in names})
 
     def absent(self) -> Edit:
         return self._change(lambda body: body.update(state="absent"))
@@ -374,13 +362,9 @@ class Drawing:
         return self._change(change)
 
     def unset_field(self) -> Edit:
-        field = self.dice.choice(("end_at", "end_at", "model", "exclude_events"))
-
-        def change(body: Body) -> None:
-            place = body["destination"]["config"] if field == "exclude_events" else body
-            place[field] = "${unset}"
-
-        return self._change(change)
+        fields = ("end_at", "end_at", "model", "destination.config.exclude_events")
+        path = self.dice.choice(fields)
+        return self._change(lambda body: _put(body, path, "${unset}"))
 
     def change_defaults(self) -> Edit:
         end = self.dice.choice(({}, *({"end_at": end} for end in ENDS)))
@@ -418,16 +402,14 @@ class Drawing:
         layer = self.dice.choice(
             ({"interval": "day"}, {"end_at": ENDS[1]}, {"end_at": "${unset}"}, {"paused": True})
         )
-        names = ["one"]
-        if "two" in self.files["reconciler.yaml"]["environments"]:
-            names = self.dice.choice((["one"], ["one"], ["two"], ["one", "two"]))
+        has_two = "two" in self.files["reconciler.yaml"]["environments"]
+        some = (["one"], ["one"], ["two"], ["one", "two"])
+        names = self.dice.choice(some) if has_two else ["one"]
         own = {"one": layer, "two": layer if self.chance(0.3) else {"interval": "week"}}
-
-        def change(body: Body) -> None:
-            for name in names:
-                body.setdefault("overrides", {})[name] = dict(own[name])
-
-        return self._change(change)
+        added = {name: own[name] for name in names}
+        return self._change(
+            lambda body: body.setdefault("overrides", {}).update(copy.deepcopy(added))
+        )
 
     def vary(self) -> Edit:
         """Set a field by a variable that each environment may set."""
@@ -471,10 +453,10 @@ class Drawing:
     def ignore(self) -> Edit:
         """Ignore an object and rename its resource out of the glob, in one commit."""
         (_, key, old), name = self._one(), self.free_name()
-        rename = _edit_of("batch_export", key, _named(name))
+        rename, globs = _edit_of("batch_export", key, _named(name)), [old["name"][:3] + "*"]
 
         def change(files: Files) -> None:
-            files["reconciler.yaml"]["policy"]["ignore"] = [old["name"][:3] + "*"]
+            files["reconciler.yaml"]["policy"]["ignore"] = [*globs]
 
         return _all(change, rename) if self.chance(0.7) else change
 
@@ -493,13 +475,10 @@ class Drawing:
                 own = bodies.get(address)
                 if own is None or own.absent or uid not in self.live:
                     continue
-                parent = self.live[uid].get("_parent")
-                identity, above = str(_id_of(uid)), parent and str(_id_of(parent))
-                same = [key for key, item in self.entries.items() if item.id == identity]
-                for other in same:
-                    del self.entries[other]
-                sent = sent_by(own)
-                self.entries[address] = Entry(identity, own.name, above, commit, sent)
+                parent, identity = self.live[uid].get("_parent"), str(_id_of(uid))
+                above, known = parent and str(_id_of(parent)), self.entries.items()
+                self.entries = {key: item for key, item in known if item.id != identity}
+                self.entries[address] = Entry(identity, own.name, above, commit, sent_by(own))
 
     def apply(self, files: Files, *, deletes: bool = True) -> None:
         """Let live state be what these files declare, by uid."""
@@ -519,17 +498,16 @@ class Drawing:
                     if fields["_parent"] is None:
                         continue
                 now[body["_uid"]] = fields
-        before = {} if deletes else self.live
-        self.live = {**before, **now}
+        self.live = {**({} if deletes else self.live), **now}
 
     def _uid_of_parent(self, parent: Any, uids: dict[str, str], files: Files) -> str | None:
         how, text = parent
         if how == "key":
             return uids.get(text.partition(".")[2])
-        bodies = [body for _, _, body in self.items("project", files)]
-        if how == "name":
-            return next((body["_uid"] for body in bodies if body["name"] == text), None)
-        return next((body["_uid"] for body in bodies if str(_id_of(body["_uid"])) == text), None)
+        for _, _, body in self.items("project", files):
+            if text == (body["name"] if how == "name" else str(_id_of(body["_uid"]))):
+                return str(body["_uid"])
+        return None
 
     def _exports(self) -> list[str]:
         return [uid for uid, body in self.live.items() if "_parent" in body]
@@ -545,27 +523,19 @@ class Drawing:
         self.log.append(f"live: {what}")
         if what == "project" or (what == "rename project" and not projects) or not projects:
             self.live[f"p{self.number()}"] = {"name": dice.choice(("Other", "New", "web", "Lab"))}
-            return
-        if what == "rename project":
+        elif what == "rename project":
             self.live[dice.choice(projects)]["name"] = dice.choice(("Renamed", "App", "Lab"))
-            return
-        if what == "delete project":
-            gone = dice.choice(projects)
-            self.live = {
-                uid: body
-                for uid, body in self.live.items()
-                if uid != gone and body.get("_parent") != gone
-            }
-            return
-        if what == "change project":
+        elif what == "delete project":
+            gone, live = dice.choice(projects), self.live.items()
+            self.live = {uid: x for uid, x in live if gone not in (uid, x.get("_parent"))}
+        elif what == "change project":
             self.live[dice.choice(projects)]["timezone"] = "Europe/Paris"
-            return
-        if what == "unmanaged" or not exports:
+        elif what == "unmanaged" or not exports:
             uid = f"e{self.number()}"
             body: Body = {"name": self.free_name(), "_parent": dice.choice(projects)}
             self.live[uid] = body | {"interval": "hour", "destination": self.destination(uid)}
-            return
-        self._happen_to(what, dice.choice(exports), projects)
+        else:
+            self._happen_to(what, dice.choice(exports), projects)
 
     def _happen_to(self, what: str, uid: str, projects: list[str]) -> None:
         dice, body = self.dice, self.live[uid]
@@ -598,72 +568,36 @@ class Drawing:
         """Return the live projects as the service is planted with them."""
         found = []
         for uid in self._projects():
-            body = {
-                "id": _id_of(uid),
-                "anonymize_ips": False,
-                **self.live[uid],
-                "batch_exports": [],
-            }
-            for child in self._exports():
-                if self.live[child]["_parent"] == uid:
-                    own = {k: v for k, v in self.live[child].items() if k != "_parent"}
-                    own = _planted({"id": _id_of(child), **own}, int(body["id"]), self.dialect)
-                    body["batch_exports"].append(own)
+            body = {"id": _id_of(uid), "anonymize_ips": False, **self.live[uid]}
+            body["batch_exports"] = [
+                _planted({"id": _id_of(child), **own}, int(body["id"]), self.dialect)
+                for child in self._exports()
+                if (own := dict(self.live[child])).pop("_parent") == uid
+            ]
             found.append(body)
         return found
 
 
+def _weights(*lines: str) -> dict[str, float]:
+    """Return how often each edit is drawn."""
+    pairs = (pair.split() for line in lines for pair in line.split(", "))
+    return {name: float(weight) for name, weight in pairs}
+
+
 _S3_SECRETS = (("aws_access_key_id", "A"), ("aws_secret_access_key", "B"))
 _OPTIONAL = {"end_at": ENDS, "paused": (True, False), "model": ("events", "persons", None)}
-EDITS = {
-    "add_export": 3,
-    "add_twin": 2,
-    "add_project": 1,
-    "rename": 4,
-    "rename_project": 2,
-    "rekey": 3,
-    "rekey_and_change": 6,
-    "rekey_project": 1.5,
-    "swap_names": 2.5,
-    "swap_keys": 1,
-    "swap_project_keys": 1,
-    "rename_from_two": 1.5,
-    "change_integration": 0.5,
-    "move": 2,
-    "refer": 1,
-    "remove": 5,
-    "remove_project": 4,
-    "remove_all": 1,
-    "recreate": 2,
-    "absent": 1.5,
-    "absent_project": 1.5,
-    "change_field": 5,
-    "change_model": 1,
-    "change_type": 1.5,
-    "drop_field": 3,
-    "unset_field": 3,
-    "change_defaults": 2,
-    "change_project": 2,
-    "protect": 4,
-    "loosen": 3,
-    "limit": 2,
-    "override": 2,
-    "vary": 2,
-    "pin": 1.5,
-    "rotate_secret": 3,
-    "move_file": 1,
-    "narrow": 1,
-    "ignore": 4,
-    "change_policy": 1,
-}
-QUIET_EDITS = {
-    "add_project": 2,
-    "remove_project": 2,
-    "remove": 1,
-    "add_export": 1,
-    "change_field": 1,
-    "change_project": 1,
-}
+EDITS = _weights(
+    "add_export 3, add_twin 2, add_project 1, rename 4, rename_project 2, rekey 3",
+    "rekey_and_change 6, rekey_project 1.5, swap_names 2.5, swap_keys 1, swap_project_keys 1",
+    "rename_from_two 1.5, change_integration 0.5, move 2, refer 1, remove 5, remove_project 4",
+    "remove_all 1, recreate 2, absent 1.5, absent_project 1.5, change_field 5, change_model 1",
+    "change_type 1.5, drop_field 3, unset_field 3, change_defaults 2, change_project 2, protect 4",
+    "loosen 3, limit 2, override 2, vary 2, pin 1.5, rotate_secret 3, move_file 1, narrow 1",
+    "ignore 4, change_policy 1",
+)
+QUIET_EDITS = _weights(
+    "add_project 2, remove_project 2, remove 1, add_export 1, change_field 1, change_project 1"
+)
 """Edits of worlds in which nothing happens in the service."""
 HAPPENINGS = (
     *("rename", "rename", "rename", "rename project", "rename project", "delete"),

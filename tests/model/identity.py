@@ -1,7 +1,4 @@
-"""Which live object a resource is (docs/planning.md, Identity).
-
-Imports nothing of what it judges.
-"""
+"""Which live object a resource is (docs/planning.md, Identity)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What applying, drift, pull and compare do (docs/planning.md, operations.md).
-
-Imports nothing of what it judges.
-"""
+"""What applying, drift, pull and compare do (docs/planning.md, operations.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was applied, as far as it counts (docs/git.md). Imports nothing of what it judges."""
+"""What was applied, as far as it counts (docs/git.md)."""
 
 from __future__ import annotations
 

@@ -7,209 +7,107 @@ package: the guard, condition or rule without which the fault was there.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 500
-
-
-FAULTS = {
-    "reconciler/commands/drift.py": (
-        (
-            "F8",
-            "drift reports entries that do not count as deleted",
-            "(inventory or Inventory()).counted(live, kinds_by_name()).entries",
-            "(inventory or Inventory()).entries",
-        ),
-    ),
-    "reconciler/commands/history.py": (
-        (
-            "N6",
-            "a job believes entries that the trusted branch never had",
-            "if in_job and commit not in self._line:",
-            "if False:",
-        ),
-        (
-            "N10",
-            "an older commit is applied",
-            "if record is not None and record.is_newer:",
-            "if False:",
-        ),
-    ),
-    "reconciler/kinds/project/behaviour.py": (
-        (
-            "I5",
-            "project names that differ in case",
-            "if other.name.strip().casefold() == taken and",
-            "if other.name.strip() == name.strip() and",
-        ),
-        (
-            "F6",
-            "names of projects to create that differ in case are not refused",
-            "    for create in context.created:",
-            "    for create in ():",
-        ),
-    ),
-    "reconciler/planning/compare.py": (
-        (
-            "D5",
-            "`${unset}` resets the live value",
-            "if path[0] not in others and not resource.leaves(path):",
-            "if path[0] not in others:",
-        ),
-        (
-            "D6",
-            "a removed `paused` is not noted",
-            "elif reset is None and not (leaf.field.toggle and is_default(leaf.field, now)):",
-            "elif reset is None and not leaf.field.toggle:",
-        ),
-        (
-            "O1",
-            "a change in the files is shown as drift",
-            "return Origin.FILES if is_equal(wanted.field, applied.value, live) else Origin.BOTH",
-            "return Origin.LIVE",
-        ),
-    ),
-    "reconciler/planning/duplicates.py": (
-        (
-            "I2",
-            "`ignore` and a rename make a second export",
-            "(*matching.unmanaged, *matching.ignored, *claimed, *undecided)",
-            "(*matching.unmanaged, *claimed, *undecided)",
-        ),
-        (
-            "I4",
-            "an object to delete is called unmanaged",
-            "stays = [item for item in items if item.identity not in draft.deleted]",
-            "stays = items",
-        ),
-        (
-            "N11",
-            "an ignored object that was applied is doubled",
-            "matching.replaced.get(match.resource.address) if match.live is None else None",
-            "None",
-        ),
-    ),
-    "reconciler/planning/guards.py": (
-        ("I1", "a rename in the service makes a second export", "    possible_duplicate,\n", ""),
-        (
-            "I6 rename",
-            "an object of another tool loses its name",
-            "    name_of_another_tool,\n",
-            "",
-        ),
-        (
-            "D1 inside",
-            "a project is deleted with kept, ignored or unmanaged exports",
-            "    lost_with_parent,\n",
-            "",
-        ),
-        ("D7", "an environment without resources deletes", "    nothing_declared,\n", ""),
-        ("N8", "a move that was cut short is not refused", "    left_by_move,\n", ""),
-        (
-            "N12",
-            "a move that was cut short deletes a protected object",
-            'inventory.by_object.get((kind.name, change.live_id or ""), address)',
-            "address",
-        ),
-    ),
-    "reconciler/planning/inventory.py": (
-        (
-            "N2",
-            "a removed object is deleted although HEAD lacks its commit",
-            ": entry.behind,",
-            ": False,",
-        ),
-        (
-            "N3",
-            "a removed object is deleted under another name",
-            "live.name.strip() != was.name,",
-            "False,",
-        ),
-        (
-            "N4",
-            "a removed object is deleted although another file declares it",
-            "if entry.elsewhere:",
-            "if False:",
-        ),
-        (
-            "N5",
-            "secrets that changed are not sent",
-            "resend=entry.secrets != self.hashes.get(address)",
-            "resend=False",
-        ),
-        (
-            "N9",
-            "what was left stays in the inventory",
-            "and (address in leaving or (address.kind, entry.id) in held):",
-            "and (address.kind, entry.id) in held:",
-        ),
-        (
-            "N13",
-            "entries that do not count stay with the object of another address",
-            "in inventory.every.items():",
-            "in inventory.entries.items():",
-        ),
-    ),
-    "reconciler/planning/match.py": (
-        (
-            "F5",
-            "of two former names that are both live, the first is taken",
-            "self._renamable(start, {item.id: item for item in objects}.values())",
-            "self._renamable(start, {item.id: item for item in objects}.values())[:1]",
-        ),
-        (
-            "N1",
-            "an entry counts although its commit does not declare it so",
-            "(inventory or Inventory()).counted(live, by_name)",
-            "inventory or Inventory()",
-        ),
-        (
-            "N7",
-            "a recorded object is renamed beside one of the declared name",
-            "return [live, *(item for item in self._free_named(start) if item.id not in recorded)]",
-            "return [live]",
-        ),
-    ),
-    "reconciler/planning/notes.py": (
-        (
-            "O3",
-            "removed protection is invisible",
-            "in sorted(texts.items(), key=",
-            "in sorted((), key=",
-        ),
-    ),
-    "reconciler/files/resource_files.py": (
-        (
-            "D3",
-            "a sparse checkout deletes what it leaves out",
-            "if repository.is_sparse:",
-            "if False:",
-        ),
-    ),
-    "reconciler/files/layers.py": (
-        (
-            "G2",
-            "defaults of a file do not apply",
-            "own = [] if document.file == WORKSPACE_FILE else [document]",
-            "own = []",
-        ),
-    ),
-    "schemas/destinations/HTTP.schema.json": (
-        (
-            "D10",
-            "a missing token of HTTP is not refused",
-            '"required": [\n        "token"\n      ]',
-            '"required": []',
-        ),
-    ),
-}
-"""By file: the name, what is wrong then, a text of the file, and what replaces it."""
+FAULTS = r"""
+F8 commands/drift.py: drift reports entries that do not count as deleted
+-(inventory or Inventory()).counted(live, kinds_by_name()).entries
++(inventory or Inventory()).entries
+N6 commands/history.py: a job believes entries that the trusted branch never had
+-if in_job and commit not in self._line:
++if False:
+N10 commands/history.py: an older commit is applied
+-if record is not None and record.is_newer:
++if False:
+I5 kinds/project/behaviour.py: project names that differ in case
+-if other.name.strip().casefold() == taken and
++if other.name.strip() == name.strip() and
+F6 kinds/project/behaviour.py: names of projects to create that differ in case are not refused
+-    for create in context.created:
++    for create in ():
+D5 planning/compare.py: `${unset}` resets the live value
+-if path[0] not in others and not resource.leaves(path):
++if path[0] not in others:
+D6 planning/compare.py: a removed `paused` is not noted
+-elif reset is None and not (leaf.field.toggle and is_default(leaf.field, now)):
++elif reset is None and not leaf.field.toggle:
+O1 planning/compare.py: a change in the files is shown as drift
+-return Origin.FILES if is_equal(wanted.field, applied.value, live) else Origin.BOTH
++return Origin.LIVE
+I2 planning/duplicates.py: `ignore` and a rename make a second export
+-(*matching.unmanaged, *matching.ignored, *claimed, *undecided)
++(*matching.unmanaged, *claimed, *undecided)
+I4 planning/duplicates.py: an object to delete is called unmanaged
+-stays = [item for item in items if item.identity not in draft.deleted]
++stays = items
+N11 planning/duplicates.py: an ignored object that was applied is doubled
+-matching.replaced.get(match.resource.address) if match.live is None else None
++None
+I1 planning/guards.py: a rename in the service makes a second export
+-    possible_duplicate,
+I6 rename planning/guards.py: an object of another tool loses its name
+-    name_of_another_tool,
+D1 inside planning/guards.py: a project is deleted with kept, ignored or unmanaged exports
+-    lost_with_parent,
+D7 planning/guards.py: an environment without resources deletes
+-    nothing_declared,
+N8 planning/guards.py: a move that was cut short is not refused
+-    left_by_move,
+N12 planning/guards.py: a move that was cut short deletes a protected object
+-inventory.by_object.get((kind.name, change.live_id or ""), address)
++address
+N2 planning/inventory.py: a removed object is deleted although HEAD lacks its commit
+-: entry.behind,
++: False,
+N3 planning/inventory.py: a removed object is deleted under another name
+-live.name.strip() != was.name,
++False,
+N4 planning/inventory.py: a removed object is deleted although another file declares it
+-if entry.elsewhere:
++if False:
+N5 planning/inventory.py: secrets that changed are not sent
+-resend=entry.secrets != self.hashes.get(address)
++resend=False
+N9 planning/inventory.py: what was left stays in the inventory
+-and (address in leaving or (address.kind, entry.id) in held):
++and (address.kind, entry.id) in held:
+N13 planning/inventory.py: entries that do not count stay with the object of another address
+-in inventory.every.items():
++in inventory.entries.items():
+F5 planning/match.py: of two former names that are both live, the first is taken
+-self._renamable(start, {item.id: item for item in objects}.values())
++self._renamable(start, {item.id: item for item in objects}.values())[:1]
+N1 planning/match.py: an entry counts although its commit does not declare it so
+-(inventory or Inventory()).counted(live, by_name)
++inventory or Inventory()
+N7 planning/match.py: a recorded object is renamed beside one of the declared name
+-return [live, *(item for item in self._free_named(start) if item.id not in recorded)]
++return [live]
+O3 planning/notes.py: removed protection is invisible
+-in sorted(texts.items(), key=
++in sorted((), key=
+D3 files/resource_files.py: a sparse checkout deletes what it leaves out
+-if repository.is_sparse:
++if False:
+G2 files/layers.py: defaults of a file do not apply
+-own = [] if document.file == WORKSPACE_FILE else [document]
++own = []
+D10 schemas/destinations/HTTP.schema.json: a missing token of HTTP is not refused
+-"required": [
+-        "token"
+-      ]
++"required": []
+"""
+"""Each is a name, the file, what is wrong then; texts of the file, and those in their place."""
 RUNS = ("F8", "N9", "N10", "N13")
 """Faults that show in other commands than `plan`."""
 
@@ -243,16 +141,24 @@ def found_after(name: str, path: Path, old: str, new: str) -> tuple[int | None, 
     return (int(number) if ended.returncode else None), how
 
 
+def faults() -> Iterator[tuple[str, Path, str, str, str]]:
+    """Yield the parts of each fault."""
+    fault = r"^(\w.*) (\S+\.\w+): (.+)\n((?:-.*\n)+)((?:\+.*\n)?)"
+    for name, file, what, *texts in re.findall(fault, FAULTS, re.MULTILINE):
+        path = Path(file if file.startswith("schemas/") else f"reconciler/{file}")
+        old, new = (re.sub("^[-+]", "", text, flags=re.MULTILINE)[:-1] for text in texts)
+        yield name, path, what, old, new
+
+
 def main(names: list[str]) -> None:
     """Print a line for each fault."""
     with TemporaryDirectory() as folder, chdir(copied(Path(folder))):
-        for file, faults in FAULTS.items():
-            for name, what, old, new in faults:
-                if not names or name.split()[0] in names:
-                    number, how = found_after(name, Path(file), old, new)
-                    line = f"| {name} | {what} | {number or 'not found'} | {how[:160]}"
-                    sys.stdout.write(f"{line}\n")
-                    sys.stdout.flush()
+        for name, path, what, old, new in faults():
+            if not names or name.split()[0] in names:
+                number, how = found_after(name, path, old, new)
+                line = f"| {name} | {what} | {number or 'not found'} | {how[:160]}"
+                sys.stdout.write(f"{line}\n")
+                sys.stdout.flush()
 
 
 if __name__ == "__main__":
