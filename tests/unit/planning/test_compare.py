@@ -9,9 +9,9 @@ from hypothesis import given
 
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Dialect, Field
-from reconciler.model.live import Live
+from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Change, Plan, encode
-from reconciler.model.resource import Desired, Lifecycle
+from reconciler.model.resource import Desired, Lifecycle, Resource
 from reconciler.model.schemas import MergedObject
 from reconciler.model.values import MISSING, SecretRef
 from reconciler.planning.compare import compared, difference, is_equal, is_identical
@@ -116,13 +116,6 @@ def query_of(change: Change) -> tuple[Any, Any]:
     return field.before, field.after
 
 
-def test_a_query_read_elsewhere_in_the_response_is_shown_verbatim() -> None:
-    answered = live_export(sql_query=None, schema={"hogql_query": SHOWN})
-    live = live_of(live_project(), answered, dialect=Dialect.V2025)
-    change = saved_change(planned(desired_of(WEB, export(sql_query=WRITTEN)), live))
-    assert query_of(change) == (SHOWN, WRITTEN)
-
-
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
@@ -183,31 +176,38 @@ def test_a_query_that_is_not_understood_is_compared_by_words(written: str, shown
     assert planned(desired_of(WEB, export(sql_query=written)), live_query(shown)).empty
 
 
-def test_a_query_that_is_new_or_cleared_has_one_side() -> None:
-    new = planned(desired_of(WEB, export(sql_query=WRITTEN)), live_query(None))
-    assert query_of(saved_change(new)) == (None, WRITTEN)
-    created = planned(desired_of(WEB, export(sql_query=WRITTEN)), live_of(live_project()))
-    assert query_of(saved_change(created)) == (MISSING, WRITTEN)
-    cleared = planned(desired_of(WEB, export(sql_query=None)), live_query(SHOWN))
-    assert query_of(saved_change(cleared)) == (SHOWN, None)
+ELSEWHERE = live_export(sql_query=None, schema={"hogql_query": SHOWN})
+NEW, CLEARED = export(sql_query=WRITTEN), export(sql_query=None)
+OF_SHOWN = live_export(sql_query=SHOWN)
 
 
-def test_a_removed_query_is_shown_verbatim() -> None:
-    base = desired_of(WEB, export(sql_query=SHOWN))
-    change = saved_change(planned(desired_of(WEB, export()), live_query(SHOWN), base=base))
-    assert query_of(change) == (SHOWN, None)
-    assert change.body == {"sql_query": None}
+@pytest.mark.parametrize(
+    ("declared", "live", "before", "after"),
+    [
+        pytest.param(NEW, [ELSEWHERE], SHOWN, WRITTEN, id="elsewhere in the response"),
+        pytest.param(NEW, [live_export()], None, WRITTEN, id="new"),
+        pytest.param(NEW, [], MISSING, WRITTEN, id="created"),
+        pytest.param(CLEARED, [OF_SHOWN], SHOWN, None, id="cleared"),
+        pytest.param(export(), [OF_SHOWN], SHOWN, None, id="removed"),
+    ],
+)
+def test_a_query_is_shown_verbatim(
+    declared: Resource, live: list[LiveObject], before: Any, after: Any
+) -> None:
+    base = desired_of(WEB, export(sql_query=SHOWN)) if "sql_query" not in declared.spec else None
+    dialect = Dialect.V2025 if ELSEWHERE in live else Dialect.INTERFACE
+    state = live_of(live_project(), *live, dialect=dialect)
+    change = saved_change(planned(desired_of(WEB, declared), state, base=base))
+    assert query_of(change) == (before, after)
+    assert after is not None or change.body == {"sql_query": None}
     assert planned(desired_of(WEB, export()), live_query(None), base=base).empty
 
 
 def test_a_replacement_keeps_the_query_as_the_service_returns_it() -> None:
-    elsewhere = live_of(
-        live_project(), live_export(parent=2, sql_query=SHOWN), live_project(2, "B")
-    )
-    desired = desired_of(
-        WEB, export(pinned_id="e1", lifecycle=Lifecycle(allow_replace=True)), project("b")
-    )
-    change = saved_change(planned(desired, elsewhere))
+    there = live_export(parent=2, sql_query=SHOWN)
+    moved = export(pinned_id="e1", lifecycle=Lifecycle(allow_replace=True))
+    live = live_of(live_project(), there, live_project(2, "B"))
+    change = saved_change(planned(desired_of(WEB, moved, project("b")), live))
     assert change.body is not None
     assert change.body["sql_query"] == SHOWN
 

@@ -46,6 +46,17 @@ def postgres(**config: Any) -> dict[str, Any]:
     return of_type("Postgres", **{"host": "h", "database": "d", "table_name": "t", **config})
 
 
+def http(url: str, **config: Any) -> dict[str, Any]:
+    return of_type("HTTP", url=url, **config)
+
+
+def bucket(prefix: str, url: str | None = None) -> dict[str, Any]:
+    return of_type("S3", bucket_name="b", prefix=prefix, endpoint_url=url)
+
+
+BY_7 = of_type("Postgres", 7, database="d")
+
+
 def refused(plan: Plan, rule: str = "possible-duplicate") -> list[Refusal]:
     return [refusal for refusal in plan.refusals if refusal.rule == rule]
 
@@ -91,37 +102,24 @@ def test_plan_i1_an_export_that_was_renamed_in_the_service(
         (postgres(), postgres(port="5432"), True),
         (postgres(), postgres(port=5433), False),
         (postgres(host=None), postgres(host=None), False),
-        (of_type("Postgres", 7, database="d"), of_type("Postgres", 7, database="d"), True),
-        (of_type("Postgres", 7, database="d"), of_type("Postgres", 8, database="d"), False),
+        (BY_7, BY_7, True),
+        (BY_7, of_type("Postgres", 8, database="d"), False),
         (of_type("AwsS3", 7, bucket_name="b"), of_type("AwsS3", 8, bucket_name="b"), True),
-        (of_type("HTTP", url="https://h"), of_type("HTTP", url="https://h"), False),
-        (
-            of_type("HTTP", url="https://h"),
-            of_type("HTTP", url="https://h", include_events=["a"]),
-            False,
-        ),
+        (http("https://h"), http("https://h"), False),
+        (http("https://h"), http("https://h", include_events=["a"]), False),
         # Texts for the same host or folder.
         (postgres(host="Db.Example"), postgres(host="db.example."), True),
         (postgres(host="db.example"), postgres(host="db.example.com"), False),
         (postgres(database="D"), postgres(database="d"), False),
-        (of_type("HTTP", url="HTTPS://H./p"), of_type("HTTP", url="https://h/p"), False),
-        (of_type("HTTP", url="https://h/P"), of_type("HTTP", url="https://h/p"), False),
-        *(
-            (
-                of_type("S3", bucket_name="b", prefix=own, endpoint_url=own_url),
-                of_type("S3", bucket_name="b", prefix=live, endpoint_url=live_url),
-                is_same,
-            )
-            for own, live, own_url, live_url, is_same in (
-                ("/p/", "p", None, None, True),
-                ("", "/", None, None, True),
-                ("p", "pp", None, None, False),
-                ("p/q", "q", None, None, False),
-                ("Q", "q", None, None, False),
-                ("p", "p", "https://Minio.:9000/", "https://minio:9000", True),
-                ("p", "p", "https://minio:9001", "https://minio:9000", False),
-            )
-        ),
+        (http("HTTPS://H./p"), http("https://h/p"), False),
+        (http("https://h/P"), http("https://h/p"), False),
+        (bucket("/p/"), bucket("p"), True),
+        (bucket(""), bucket("/"), True),
+        (bucket("p"), bucket("pp"), False),
+        (bucket("p/q"), bucket("q"), False),
+        (bucket("Q"), bucket("q"), False),
+        (bucket("p", "https://Minio.:9000/"), bucket("p", "https://minio:9000"), True),
+        (bucket("p", "https://minio:9001"), bucket("p", "https://minio:9000"), False),
         (of_type("NoOp"), of_type("NoOp"), False),
         (of_type("Workflows", hog_function_id="1"),) * 2 + (False,),
     ],
@@ -157,7 +155,7 @@ def test_only_a_twin_that_is_deleted_on_purpose_is_gone(gone: list[Resource]) ->
 @pytest.mark.parametrize("beside", [(), ("batch_export.id:e1",)])
 def test_model_1007_the_object_that_was_applied_is_not_doubled(beside: tuple[str, ...]) -> None:
     """A resource left `ignore`: its object is not found again."""
-    to = of_type("HTTP", url="https://h")
+    to = http("https://h")
     record = inventory_of(desired_of(WEB, export(**to)), live_of(live_project(), live_export(**to)))
     own = export(name="Pond", lifecycle=Lifecycle(beside=beside), **to)
     live = live_of(live_project(), live_export(**to))
@@ -259,8 +257,7 @@ def a_postgres(**config: Any) -> Any:
     return postgres(**config)["destination"]
 
 
-def an_http(token: str) -> Any:
-    return of_type("HTTP", url="https://h.example", token=token)["destination"]
+HTTP_A, HTTP_B = (http("https://h.example", token=token)["destination"] for token in "ab")
 
 
 @pytest.mark.parametrize(
@@ -276,7 +273,7 @@ def an_http(token: str) -> Any:
         (a_postgres(schema="public"), a_postgres(), True),
         (a_postgres(), a_postgres(table_name="u"), False),
         # One address may take data for many places.
-        (an_http("a"), an_http("b"), False),
+        (HTTP_A, HTTP_B, False),
         (NO_OP, NO_OP, False),
     ],
 )
