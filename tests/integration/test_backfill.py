@@ -164,16 +164,6 @@ def test_trap_15_47_leading_empty_intervals_are_settled_by_the_backfill(begin: B
         world.advance(hours=3)
 
 
-def test_trap_15_62_intervals_over_a_billing_limit_are_left_out(begin: Begin) -> None:
-    world = after_five_hours(begin, "2025")
-    world.outcomes({"match": {"name": "Lake", "times": 2}, "status": "FailedBilling"})
-    world.advance(hours=5)
-    plan = filled(world, ClosedGaps()).plan
-    assert plan.backfills == ()
-    (note,) = plan.objects[0].notes
-    assert note.startswith("2 intervals left out (billing): ")
-
-
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_apply_p1_failures_of_every_export_with_one_approval(dialect: str, begin: Begin) -> None:
     """A pause and missing runs stay; a project can be selected; a second command finds nothing."""
@@ -461,32 +451,31 @@ def test_a_backfill_is_reported_if_its_row_is_hidden(begin: Begin) -> None:
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
 def test_running_backfills_are_cancelled(dialect: str, begin: Begin) -> None:
-    """Also one whose answer is lost, but not one that ended meanwhile."""
+    """Also one whose answer is lost, but not one that ended meanwhile.
+
+    Those that were cancelled before an error are named.
+    """
     world = after_five_hours(begin, dialect)
     export = only(world)
-    for first, last in pairwise(("01", "04", "07", "10")):
-        filled(world, Span(f"2026-10-{first}", f"2026-10-{last}"))
-    rows = world.call("GET", export, "backfills/")["results"]
-    fault(world, {**CANCELS, "times": 1}, fault="drop", when="after")
-    ended = rows[-1]["id"]
-
-    def meanwhile() -> None:
-        world.call("POST", export, f"backfills/{ended}/cancel/", {})
-
-    ids = world.run(lambda it: cancel_backfills(it, "Lake", begin=meanwhile))
-    assert set(ids) == {row["id"] for row in rows} - {ended}
-    rows = world.call("GET", export, "backfills/")["results"]
-    assert {row["status"] for row in rows} == {"Cancelled"}
-    assert world.run(lambda it: cancel_backfills(it, "Lake")) == ()
-
-
-def test_backfills_that_were_cancelled_before_an_error_are_named(world: Simulated) -> None:
-    for first, last in pairwise(("01", "04", "07")):
+    for first, last in pairwise(("01", "04", "07", "10", "13")):
         filled(world, Span(f"2026-10-{first}", f"2026-10-{last}"))
     fault(world, CANCELS, fault="error", status=400)
     ran = command(world, "Lake", "--cancel", approve=False)
     calls = [call["path"] for call in world.service.requests() if call["method"] == "POST"]
     assert (ran.code, f"cancelled backfill {calls[0].split('/')[-3]}\n" in ran.err) == (3, True)
+    rows = world.call("GET", export, "backfills/")["results"]
+    left = [row["id"] for row in rows if row["status"] != "Cancelled"]
+    assert len(left) == 3
+    fault(world, {**CANCELS, "times": 1}, fault="drop", when="after")
+
+    def meanwhile() -> None:
+        world.call("POST", export, f"backfills/{left[-1]}/cancel/", {})
+
+    ids = world.run(lambda it: cancel_backfills(it, "Lake", begin=meanwhile))
+    assert set(ids) == set(left[:-1])
+    rows = world.call("GET", export, "backfills/")["results"]
+    assert {row["status"] for row in rows} == {"Cancelled"}
+    assert world.run(lambda it: cancel_backfills(it, "Lake")) == ()
 
 
 # The audit log
@@ -501,9 +490,7 @@ def test_backfills_that_were_cancelled_before_an_error_are_named(world: Simulate
         ({"fault": "drop", "when": "before"}, None, 3),
     ],
 )
-def test_the_audit_log_has_the_request_and_the_exit_code(
-    rule: dict[str, Any], status: int | None, code: int, world: Simulated
-) -> None:
+def test_the_audit_log(rule: Any, status: int | None, code: int, world: Simulated) -> None:
     fault(world, POSTS, **rule)
     log = world.workspace.folder / "audit.jsonl"
     result = filled(world, DAY, outputs=Outputs(log))

@@ -21,7 +21,7 @@ from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler, write
 from tests.support.emulator import DIALECTS
 from tests.support.reports import written
-from tests.support.simulated import BEGIN, NO_START, Begin, Simulated, no_op_export, simulated
+from tests.support.simulated import BEGIN, Begin, Simulated, no_op_export, simulated
 
 
 def judged(world: Simulated, *names: str) -> Reported[GapReport]:
@@ -80,7 +80,7 @@ CASES: list[tuple[str, str, dict[str, str], list[Any], list[tuple[str, str, str,
 
 
 @pytest.mark.parametrize(("dialect", "at", "fields", "steps", "expected"), CASES)
-def test_gaps_after_what_an_export_lived_through(
+def test_the_life_of_an_export(
     dialect: str, at: str, fields: dict[str, str], steps: list[Any], expected: Any, begin: Begin
 ) -> None:
     world = begin(dialect, at, auto_pause=False)
@@ -99,29 +99,6 @@ def test_trap_15_53_days_of_2025_are_in_utc_and_weeks_never_run(begin: Begin) ->
     assert states(world) == [("21 00:00", "22 00:00", "failed", 1)]
     unknown = [item.unknown for item in judged(world).report.objects if item.unknown]
     assert unknown == ["the server never runs exports with interval 'week'"]
-
-
-def test_trap_15_57_a_change_of_the_interval_leaves_no_gap(begin: Begin) -> None:
-    world = begin("2026")
-    export = world.create(timezone="UTC")
-    world.advance(days=2)
-    world.call("PATCH", export, "", {"interval": "day", "timezone": "UTC"})
-    world.advance(days=2)
-    world.call("PATCH", export, "", {"interval": "every 5 minutes"})
-    world.advance(hours=1)
-    # Between the last daily run and the change, nothing ran.
-    assert [gap[:3] for gap in states(world)] == [("24 00:00", "24 10:30", "missing")]
-
-
-def test_trap_15_51_a_run_without_a_start_covers_what_is_before(begin: Begin) -> None:
-    world = begin("2025")
-    export = world.create(destination=NO_START)
-    world.outcomes({"match": {"nth": 2}, "status": "Failed"})
-    world.advance(hours=5)
-    assert [gap[2] for gap in states(world)] == ["failed"]
-    world.call("POST", export, "backfills/", {"start_at": None, "end_at": "2026-10-20T14:00:00Z"})
-    world.advance(hours=1)
-    assert states(world) == []
 
 
 def test_runs_of_the_list_make_calls_unnecessary(begin: Begin) -> None:

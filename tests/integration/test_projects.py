@@ -16,11 +16,11 @@ from jsonschema import Draft202012Validator
 from reconciler.model.schemas import schema
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
-from tests.support.emulator import RunningEmulator
+from tests.support.emulator import DIALECTS, RunningEmulator
 from tests.support.limits import TIMEOUT
+from tests.support.simulated import no_op_export
 
 NAME = "Default project"
-RESET = "*/reset_token/"
 
 
 def workspace(folder: Path, name: str = NAME) -> Path:
@@ -41,8 +41,8 @@ def reset(emulator: RunningEmulator, folder: Path, *options: str | Path) -> Any:
 def test_the_list_of_all_projects(emulator: RunningEmulator, tmp_path: Path) -> None:
     path = f"/api/organizations/{emulator.organization}/projects/"
     emulator.call("POST", path, {"name": "Tab\there", "timezone": "Europe/Berlin"})
-    body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
-    emulator.call("POST", f"/api/projects/{emulator.project_id}/batch_exports/", body)
+    exports = f"/api/projects/{emulator.project_id}/batch_exports/"
+    emulator.call("POST", exports, no_op_export("Lake"))
     words = ("projects", "list", "-C", workspace(tmp_path))
     shown = reconciler(*words, environ=emulator.environ())
     assert shown.code == 0
@@ -75,20 +75,30 @@ def test_show_hides_the_token(emulator: RunningEmulator, tmp_path: Path) -> None
     assert secret in revealed.out
 
 
-@pytest.mark.parametrize("action", ["activity", "demo-data"])
-@pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
+@pytest.mark.parametrize("action", ["activity", "demo-data", "reset-token"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_is_refused_to_keys(
     action: str, dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
+    """A server whose dialect is known, because there is an export, gets no request."""
     running = service_of(None, "--dialect", dialect)
-    words = ("projects", action, "web", "-C", workspace(tmp_path))
+    words: tuple[str | Path, ...] = ("projects", action, "web", "-C", workspace(tmp_path))
+    if action == "reset-token":
+        running.call("POST", "/api/projects/1/batch_exports/", no_op_export("Lake"))
+        running.clear_requests()
+        words = (*words, "--auto-approve")
     shown = reconciler(*words, environ=running.environ())
     if dialect == "interface":
         assert shown.code == 0
-        assert "timezone" in shown.out
         assert token(running) not in shown.out
+        assert action == "reset-token" or "timezone" in shown.out
+        return
+    assert shown.code == 1
+    assert running.writes() == []
+    if action == "reset-token":
+        refusal = f"reset token: a server of dialect {dialect} refuses it to API keys"
+        assert refusal in shown.err
     else:
-        assert shown.code == 1
         assert "API key" in shown.err
         page = f"{running.base_url}/project/1/settings/project-details"
         assert page in "".join(shown.err.split("\n    "))
@@ -107,39 +117,34 @@ def test_a_reset_shows_the_token_only_if_asked(emulator: RunningEmulator, tmp_pa
     assert token(emulator) not in shown.err
 
 
+LOST = {"match": {"path": "*/reset_token/"}, "fault": "drop"}
+HIDDEN = {"match": {"path": "*/projects/1/", "from": 2}, "fault": "error", "status": 404}
+
+
 @pytest.mark.parametrize(
-    ("when", "readable", "code"), [("after", True, 0), ("before", True, 3), ("after", False, 3)]
+    ("faults", "is_same", "code"),
+    [
+        ([{**LOST, "when": "after"}], False, 0),
+        ([{**LOST, "when": "before"}], True, 3),
+        ([{**LOST, "when": "after"}, HIDDEN], False, 3),
+    ],
 )
 def test_a_lost_answer_of_a_reset_is_looked_up(
-    when: str, readable: bool, code: int, emulator: RunningEmulator, tmp_path: Path
+    faults: Any, *, is_same: bool, code: int, emulator: RunningEmulator, tmp_path: Path
 ) -> None:
     before = token(emulator)
-    read = {"match": {"path": "*/projects/1/", "from": 2}, "fault": "error", "status": 404}
-    rule = {"match": {"path": RESET}, "fault": "drop", "when": when}
-    emulator.admin("PUT", "faults", [rule] if readable else [rule, read])
+    emulator.admin("PUT", "faults", faults)
     ran = reset(emulator, workspace(tmp_path), "--reveal")
     emulator.admin("PUT", "faults", [])
     assert emulator.writes() == [("PATCH", "reset_token")]
     assert ran.code == code
-    assert (token(emulator) == before) == (when == "before")
+    assert (token(emulator) == before) is is_same
     if code == 0:
         assert token(emulator) in ran.out
     else:
         errors = " ".join(ran.err.split())
         assert "outcome unknown" in errors
         assert "read the token before you try again: reconciler projects show --reveal 1" in errors
-
-
-@pytest.mark.parametrize("dialect", ["2025", "2026"])
-def test_a_refused_reset(dialect: str, service_of: StartService, tmp_path: Path) -> None:
-    running = service_of(None, "--dialect", dialect)
-    body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
-    running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
-    running.clear_requests()
-    ran = reset(running, workspace(tmp_path))
-    assert ran.code == 1
-    assert f"reset token: a server of dialect {dialect} refuses it to API keys" in ran.err
-    assert running.writes() == []
 
 
 @pytest.mark.parametrize(

@@ -54,15 +54,15 @@ SEED: dict[str, Any] = {
 }
 
 
-def born(moment: str, *exports: dict[str, Any]) -> dict[str, Any]:
-    """Return a seed with other exports, or those of SEED, that were created at a moment."""
+def born(*exports: dict[str, Any]) -> dict[str, Any]:
+    """Return a seed with other exports, or those of SEED, that were created at START."""
     seed = deepcopy(SEED)
     projects = seed["organizations"][0]["projects"]
     if exports:
         projects[:] = [{"id": 1, "name": "Web shop", "batch_exports": exports}]
     for project in projects:
         project["batch_exports"] = [
-            {"created_at": moment, **item} for item in project["batch_exports"]
+            {"created_at": START, **item} for item in project["batch_exports"]
         ]
     return seed
 
@@ -98,12 +98,12 @@ class Read:
 
 
 @pytest.fixture
-def new(service_of: StartService) -> Callable[..., RunningEmulator]:
+def new(service_of: StartService) -> New:
     """Return a function of a dialect and exports: it starts a service where none ran before."""
 
-    def start(dialect: str, *exports: dict[str, Any], at: str = START) -> RunningEmulator:
-        running = service_of(born(at, *exports), "--dialect", dialect)
-        running.admin("POST", "clock", {"set": at})
+    def start(dialect: str, *exports: dict[str, Any]) -> RunningEmulator:
+        running = service_of(born(*exports), "--dialect", dialect)
+        running.admin("POST", "clock", {"set": START})
         return running
 
     return start
@@ -183,23 +183,6 @@ def test_m2_a_pause_by_the_service_is_a_failure(new: New, tmp_path: Path) -> Non
     declared = {"project": {"id": 1}, **export("Orders"), "paused": True}
     files = workspace(tmp_path / "declared", orders=declared)
     assert Read(running, files)["Orders"].state is State.PAUSED
-
-
-def test_a_change_of_daylight_saving_is_no_lag(new: New, tmp_path: Path) -> None:
-    """In Berlin, 28 March 2100 has 23 hours: its interval ends at 22:00 UTC."""
-    daily = export("Daily", "day", timezone="Europe/Berlin")
-    running = new("2026", daily, at="2100-03-25T12:00:00Z")
-    failed = {"match": {"name": "Daily", "interval_end": "2100-03-28T22:00:00Z"}}
-    rules = [{**failed, "status": "Failed", "error": "timeout"}, outcome("Daily", "Completed")]
-    running.admin("PUT", "outcomes", rules)
-    running.admin("POST", "clock", {"set": "2100-03-28T21:30:00Z"})
-    folder = workspace(tmp_path)
-    before = Read(running, folder, at="2100-03-28T21:59:00Z")["Daily"]
-    assert before.state is State.OK
-    running.admin("POST", "clock", {"set": "2100-03-29T10:00:00Z"})
-    after = Read(running, folder, at="2100-03-29T10:00:00Z")["Daily"]
-    assert (after.state, after.failures, after.lag) == (State.FAILING, 1, timedelta(hours=12))
-    assert after.next_run == datetime(2100, 3, 29, 22, tzinfo=UTC)
 
 
 def test_trap_15_53_weeks_of_2025_never_run(new: New, tmp_path: Path) -> None:
