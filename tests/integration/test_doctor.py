@@ -1,9 +1,13 @@
-"""`doctor` against the embedded service: each check, its fix, and what it never prints."""
+"""`doctor` against the embedded service: each check, its fix, and what it never prints.
+
+With names, the service tests destinations with the real credentials, and nothing is saved.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +16,10 @@ from jsonschema import Draft202012Validator
 
 from reconciler.model.schemas import known_schema
 from tests.conftest import StartService
-from tests.security.test_wire import encrypted_service
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
+from tests.support.simulated import no_op_export
 
 ORGANIZATION = "4dc8564d-bd82-1065-2f40-97f7c50f67cf"
 OTHER = "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0"
@@ -92,32 +96,44 @@ CASES: dict[str, tuple[str, dict[str, str], dict[str, str], int, tuple[str, ...]
     "no workspace": ("phx_all", {}, {}, 0, (NO_FILE, "scopes to apply: project:write, batch")),
     "no connection": ("", {}, {}, 1, ("connection: RECONCILER_API_KEY", "git: not in a", NO_FILE)),
     "no URL": ("phx_all", NO_URL, {}, 1, ("connection: use a URL such as https://eu.posthog.com",)),
-    "nowhere": ("phx_all", NOWHERE, {}, 1, ("key: can't connect to http://127.0.0.1:1",)),
+    "nowhere": (
+        "phx_all",
+        NOWHERE,
+        {},
+        1,
+        ("key: can't connect to http://127.0.0.1:1", "key: refused check `base_url`"),
+    ),
     "invalid files": ("phx_all", {}, INVALID, 1, ("configuration: run `reconciler v", 'key: "Ev')),
     "unknown key": ("phx_all", UNKNOWN_KEY, {}, 1, ("key: 401",)),
     "least scopes": ("phx_read", {}, WORKSPACE, 0, (*LEAST, "organizations: not shown to this")),
     "a scope": ("phx_exports", {}, WORKSPACE, 1, ("scopes to plan: missing: project:read",)),
     "a project": ("phx_one", {}, WORKSPACE, 0, ("key limits: limited to projects 2",)),
+    "trap_15_68 of 2025": ("phx_one", {}, {}, 0, ("key limits: limited to projects 2",)),
+    "trap_15_68 of interface": (
+        *("phx_one", {}, {}, 0),
+        ("key: warning ", "key: scopes and limits are unknown"),
+    ),
     "organizations": ("phx_org", {}, WORKSPACE, 1, (f"key limits: {OTHER}",)),
     "unseen": ("phx_all", UNSEEN, {}, 1, (f"organizations: set `organization` to one of {SEEN}",)),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_checks_and_their_fixes(case: str, service: RunningEmulator, tmp_path: Path) -> None:
-    key, environ, files, code, expected = CASES[case]
-    write(tmp_path, files)
+def test_the_checks_and_their_fixes(case: str, service_of: StartService, tmp_path: Path) -> None:
+    key, environ, content, code, expected = CASES[case]
+    dialect = case.rpartition(" of ")[2] if " of " in case else "2026"
+    service = service_of(SEED, "--dialect", dialect)
+    write(tmp_path, content)
     ran, checks = checks_of(tmp_path, environ_of(service, key, **environ) if key else {})
     assert ran.code == code, ran.out
     for name, _, text in (line.partition(": ") for line in expected):
-        assert text in f"{checks[name]['result']} {checks[name]['fix']}"
+        assert text in f"{checks[name]['health']} {checks[name]['result']} {checks[name]['fix']}"
+    assert "interface" not in case or "key limits" not in checks
     assert UNKNOWN_KEY["RECONCILER_API_KEY"] not in ran.out + ran.err
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
-def test_m8_a_key_that_is_limited_to_the_projects_of_the_files_is_enough(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
+def test_m8_a_key_of_one_project(dialect: str, service_of: StartService, tmp_path: Path) -> None:
     """M8: `doctor` failed for a key with which every other command works."""
     environ = environ_of(service_of(SEED, "--dialect", dialect), "phx_web")
     write(tmp_path, WORKSPACE)
@@ -126,24 +142,9 @@ def test_m8_a_key_that_is_limited_to_the_projects_of_the_files_is_enough(
     assert (ran.code, failed) == (0, {}), ran.out
     assert checks["key limits"]["health"] == "warning"
     assert "set `id` for each project" in checks["key limits"]["fix"]
-    commands = ("plan", "status", "gaps", "import --project 1 --dry-run")
-    for words in map(str.split, commands):
-        ran = reconciler(*words, "-C", tmp_path, "--trust-workspace", environ=environ)
+    for words in ("plan", "status", "gaps", "import --project 1 --dry-run"):
+        ran = reconciler(*words.split(), "-C", tmp_path, "--trust-workspace", environ=environ)
         assert ran.code in (0, 2), ran.err
-
-
-@pytest.mark.parametrize(("dialect", "is_known"), [("interface", False), ("2025", True)])
-def test_trap_15_68_limits_come_from_the_key_or_are_unknown(
-    dialect: str, *, is_known: bool, service_of: StartService, tmp_path: Path
-) -> None:
-    service = service_of(SEED, "--dialect", dialect)
-    _, checks = checks_of(tmp_path, environ_of(service, "phx_one"))
-    if is_known:
-        assert checks["key limits"]["result"].startswith("limited to projects 2")
-    else:
-        assert checks["key"]["health"] == "warning"
-        assert "scopes and limits are unknown" in checks["key"]["result"]
-        assert "key limits" not in checks
 
 
 def test_git_and_trust(service: RunningEmulator, tmp_path: Path) -> None:
@@ -163,11 +164,177 @@ def test_git_and_trust(service: RunningEmulator, tmp_path: Path) -> None:
     assert "inventory" in checks
 
 
-def test_a_private_authority_is_reported_with_its_fix(tmp_path: Path) -> None:
-    environ = {"RECONCILER_ORGANIZATION": "o", "RECONCILER_API_KEY": "phx_0123456789abcdef"}
-    with encrypted_service() as (port, _):
-        environ["RECONCILER_BASE_URL"] = f"https://127.0.0.1:{port}"
-        ran, checks = checks_of(tmp_path, environ)
-    assert ran.code == 1
-    assert "is not trusted: self" in checks["key"]["result"]
-    assert "set SSL_CERT_FILE" in checks["key"]["fix"]
+# Tests of destinations
+
+
+SECRET = "hunter2-hunter2-hunter2"
+PASSWORD = "${secret:env:PASSWORD}"
+TABLE = {"database": "d", "schema": "s", "table_name": "t"}
+FLAKES = {**TABLE, "warehouse": "w"}
+CAPTURE = {"url": "https://eu.i.posthog.com/batch/", "token": PASSWORD}
+
+
+def files(**exports: tuple[str, dict[str, Any]]) -> dict[str, str]:
+    """Return a workspace of exports, each with the key of its project and its destination."""
+    content = {
+        "projects": {"web": {"id": 1, "name": "Default project"}, "later": {"name": "Later"}},
+        "batch_exports": {
+            key: {**no_op_export(key.title()), "project": project, "destination": destination}
+            for key, (project, destination) in exports.items()
+        },
+    }
+    settings = "version: 1\nsecrets: [PASSWORD]\n"
+    return {"reconciler.yaml": settings, "a.yaml": json.dumps(content)}
+
+
+TESTED = files(
+    flakes=("web", {"type": "Snowflake", "integration": 7, "config": FLAKES}),
+    rows=("web", {"type": "Postgres", "integration": 8, "config": TABLE}),
+    soon=("later", {"type": "HTTP", "config": CAPTURE}),
+)
+KEYED = {**FLAKES, "account": "a", "user": PASSWORD, "password": PASSWORD}
+OLD = files(flakes=("web", {"type": "Snowflake", "config": KEYED}))
+
+
+def seed(*exports: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Return an organization with exports, as the service starts with it."""
+    project = {"id": 1, "name": "Default project", "batch_exports": exports}
+    own = {"id": ORGANIZATION, "name": "Acme", "projects": [project]}
+    return {
+        "organizations": [{**own, **fields}],
+        "keys": [{"value": "phx_all_0123456789abcdef", "scopes": ["*", "INTERNAL"]}],
+        "integrations": [
+            {"id": 7, "project": 1, "kind": "snowflake"},
+            {"id": 8, "project": 1, "kind": "postgresql"},
+        ],
+    }
+
+
+@dataclass
+class Checked:
+    """A service and a workspace."""
+
+    service: RunningEmulator
+    folder: Path
+
+    def doctor(self, *words: str, command: str = "doctor", **environ: str) -> Ran:
+        return reconciler(
+            *(command, *words, "-C", self.folder, "--trust-workspace"),
+            environ={**self.service.environ(), "PASSWORD": SECRET, **environ},
+        )
+
+    def results(self, *words: str, code: int = 0) -> dict[str, list[tuple[str, str]]]:
+        """Test exports; return the health and the result of the checks by export."""
+        ran = self.doctor(*words, "--auto-approve", "--format", "json")
+        assert ran.code == code, ran.out + ran.err
+        assert "may create and drop test tables" in ran.err
+        found: dict[str, list[tuple[str, str]]] = {}
+        for check in json.loads(ran.out)["checks"]:
+            results = found.setdefault(check["name"].removeprefix("batch_export."), [])
+            results.append((check["health"], check["result"]))
+        return found
+
+
+@pytest.fixture
+def newest(service_of: StartService, tmp_path: Path) -> Checked:
+    return Checked(service_of(seed(), "--dialect", "2026"), write(tmp_path, TESTED))
+
+
+def test_the_steps_of_every_destination(newest: Checked) -> None:
+    before = newest.service.state()
+    results = newest.results("*")
+    assert results["flakes"] == [
+        ("fine", "Establish connection to Snowflake"),
+        ("fine", "Verify Snowflake warehouse"),
+        ("fine", "Verify Snowflake database"),
+        ("fine", "Verify Snowflake schema"),
+    ]
+    only = "only the files, the policy and the secrets were checked"
+    for name, reason in (
+        ("rows", "the service has no test for Postgres"),
+        ("soon", "its project does not exist yet"),
+    ):
+        assert results[name] == [("warning", f"not tested: {reason}; {only}")]
+    assert newest.service.state() == before
+
+
+def test_trap_15_65_a_failed_step_is_http_200(newest: Checked) -> None:
+    """The steps after a failure are not run."""
+    rule = {"step": "Verify Snowflake warehouse", "status": "Failed", "message": "No warehouse."}
+    newest.service.admin("PUT", "test_steps", [rule])
+    assert newest.results("flakes", code=1)["flakes"] == [
+        ("fine", "Establish connection to Snowflake"),
+        ("failed", "Verify Snowflake warehouse: No warehouse."),
+    ]
+
+
+def test_trap_15_65_an_existing_export_is_tested_with_what_would_be_applied(
+    newest: Checked,
+) -> None:
+    """A plan runs no test."""
+    assert newest.doctor(command="plan").code == 0
+    assert newest.service.writes() == []
+    applied = newest.doctor("-y", "--target", "flakes", command="apply")
+    assert applied.code == 0, applied.out + applied.err
+    newest.service.clear_requests()
+    assert len(newest.results("flakes")["flakes"]) == 4
+    assert [path for _, path in newest.service.writes()] == ["run_test_step"] * 4
+
+
+LACKING = "the organization lacks the feature data_pipelines: add the addon"
+DENIED = {"status": "Failed", "message": f"denied for {SECRET}"}
+KNOWN = no_op_export("Known")
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        pytest.param(
+            ("2026", seed(), TESTED, 64, "pass --auto-approve"), "flakes", id="no approval"
+        ),
+        pytest.param(("2026", seed(), TESTED, 64, "missing"), "missing -y", id="nothing"),
+        pytest.param(("2026", seed(), TESTED, 64, "name the exports to test"), "-y", id="no name"),
+        pytest.param(("2026", seed(), {}, 1, "✗ destinations"), "*", id="other checks are shown"),
+        pytest.param(("2026", seed(KNOWN), OLD, 1, "✗ batch_export.flakes"), "* -y", id="policy"),
+        pytest.param(("2025", seed(KNOWN, features=[]), OLD, 1, LACKING), "*", id="fidelity_f3"),
+        *(
+            pytest.param(
+                (dialect, seed(KNOWN), OLD, code, text), words, id=f"{dialect} {words or 'tests'}"
+            )
+            for dialect in ("interface", "2025")
+            for words, code, text in (
+                (
+                    "*",
+                    0,
+                    f"not tested: servers of dialect {dialect} do not offer tests to API keys",
+                ),
+                ("* PASSWORD=", 1, "secret ${secret:env:PASSWORD} is empty"),
+            )
+        ),
+    ],
+)
+def test_nothing_is_sent(case: Any, words: str, service_of: StartService, tmp_path: Path) -> None:
+    dialect, live, content, code, text = case
+    tested = Checked(service_of(live, "--dialect", dialect), write(tmp_path, content))
+    environ = dict(word.split("=") for word in words.split() if "=" in word)
+    ran = tested.doctor(*(word for word in words.split() if "=" not in word), **environ)
+    assert ran.code == code, ran.out + ran.err
+    assert text in ran.out + ran.err
+    assert code == 64 or "✓ git" in ran.out or "▲ git" in ran.out
+    assert tested.service.writes() == []
+    if text == LACKING:  # A write that is refused has the same hint.
+        applied = tested.doctor("-y", command="apply")
+        assert applied.code == 3
+        assert "add the addon in the billing settings" in applied.err + applied.out
+
+
+def test_messages_of_the_service_do_not_show_secrets(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    old = Checked(service_of(seed(), "--dialect", "2025"), write(tmp_path, OLD))
+    old.service.admin("PUT", "test_steps", [DENIED])
+    # The dialect is unknown in an organization without exports, so the test is tried.
+    ran = old.doctor("*", "--auto-approve")
+    assert ran.code == 1, ran.out + ran.err
+    assert "denied for" in ran.out
+    assert SECRET not in ran.out + ran.err
