@@ -24,8 +24,8 @@ __all__ = ["job"]
 PAGE = (ROOT / "docs/policy.md").read_text(encoding="utf-8")
 GOLDEN = ROOT / "tests/golden/plans"
 PLANS = {
-    "delete-an-export.json": GOLDEN / "removed-from-the-files-and-pruned/expected/plan.json",
-    "create-an-export.json": GOLDEN / "create-a-project-and-what-is-in-it/expected/plan.json",
+    "delete-an-export.json": GOLDEN / "state-absent/expected/plan.json",
+    "create-an-export.json": GOLDEN / "dashboard-after-create/expected/plan.json",
 }
 RULES = """\
 version: 1
