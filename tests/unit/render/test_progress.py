@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -61,29 +61,19 @@ def test_an_event_is_a_line(event: Event, text: str) -> None:
     assert event_as_text(event) == text
 
 
-def test_text_of_the_server_is_escaped_and_indented() -> None:
+def test_text_of_the_server_is_escaped_and_every_line_is_labelled() -> None:
     change = Change(CHANGE.address, Action.UPDATE, HOSTILE)
-    events: list[Event] = [
-        Done(change, HOSTILE, (HOSTILE,)),
-        Failed(change, HOSTILE, HOSTILE),
-        Skipped(change, HOSTILE),
-    ]
-    for event in events:
+    done, skipped = Done(change, HOSTILE, (HOSTILE,)), Skipped(change, HOSTILE)
+    for event in (done, Failed(change, HOSTILE, HOSTILE), skipped):
         text = event_as_text(event)
         assert not breaking(text)
         assert all(line.startswith("    ") for line in text.splitlines()[1:])
-
-
-def test_errors_are_escaped_and_every_line_is_labelled() -> None:
     text = error_as_text(ReconcilerError(f"{HOSTILE}\n  detail", hint=f"way\n{HOSTILE}"))
     assert not breaking(text)
     lines = text.splitlines()
     assert all(line.startswith(("error: ", "  ")) for line in lines)
     assert lines[1] == "error: error: forged"
     assert lines[2:4] == ["  detail", "  hint: way"]
-
-
-PROBLEMS = ReconcilerError("a: 2 are named 'A'\n  id: 1\n  id: 2\nb: none has the id 3")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +108,8 @@ def test_an_error_fits_a_terminal_and_its_commands_stay_whole() -> None:
 
 
 def test_a_problem_with_details_is_one_of_several_environments() -> None:
-    item = OfEnvironment[Plan]("dev", error=PROBLEMS)
+    error = ReconcilerError("a: 2 are named 'A'\n  id: 1\n  id: 2\nb: none has the id 3")
+    item = OfEnvironment[Plan]("dev", error=error)
     assert item.problems == ("a: 2 are named 'A'; id: 1; id: 2", "b: none has the id 3")
 
 
@@ -128,26 +119,12 @@ LAKE_LINE = '~ updated batch_export.lake "Lake" (id 7)\n'
 POND_LINE = '✗ create of batch_export.pond "Pond" failed: no\n'
 
 
-@dataclass
 class Screen:
     """What a progress writes, with a clock that tests move. `<` is the removal of the status."""
 
-    live: bool = False
-    verbose: bool = False
-    width: int = 100
-    now: float = 0.0
-    text: str = ""
-    progress: Progress = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.progress = Progress(
-            self.write,
-            self.write,
-            clock=lambda: self.now,
-            live=self.live,
-            verbose=self.verbose,
-            width=self.width,
-        )
+    def __init__(self, **options: Any) -> None:
+        self.now, self.text = 0.0, ""
+        self.progress = Progress(self.write, self.write, clock=lambda: self.now, **options)
 
     def write(self, text: str) -> None:
         self.text += text.replace("\r\x1b[K", "<")
@@ -236,15 +213,14 @@ def test_verbose_lists_every_request() -> None:
 
 
 def test_skips_for_one_reason_are_counted_after_the_third() -> None:
-    written: list[str] = []
-    progress = Progress(written.append, written.append, clock=lambda: 0.0)
+    screen = Screen()
     for number in range(10):
         change = Change(Address("batch_export", f"e{number}"), Action.CREATE, "E")
-        progress(Skipped(change, "the run was interrupted"))
-    progress(Skipped(CHANGE, "create of project.web failed"))
-    progress.clear()
-    progress.clear()
-    lines = "".join(written).splitlines()
+        screen.progress(Skipped(change, "the run was interrupted"))
+    screen.progress(Skipped(CHANGE, "create of project.web failed"))
+    screen.progress.clear()
+    screen.progress.clear()
+    lines = screen.text.splitlines()
     assert len(lines) == 5
     assert lines[-1] == "○ 7 more skipped: the run was interrupted"
 
