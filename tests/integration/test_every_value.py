@@ -1,7 +1,8 @@
-"""I8, I12: every field of both kinds, absent, null, empty, default and set, from one to the other.
+"""No perpetual diff: every field of both kinds, every destination type, every dialect.
 
-The cases come from the schemas, so a new field has them without a change here. What is stored is
-read from the service; what the plan changes is compared with what the schemas say is equal.
+I8, I12: every field absent, null, empty, default and set, from one to the other. The cases come
+from the schemas, so a new field has them without a change here. What is stored is read from the
+service; what the plan changes is compared with what the schemas say is equal.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from reconciler.model.schemas import (
 )
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
-from tests.support.emulator import RunningEmulator
+from tests.support.emulator import DIALECTS, RunningEmulator
 from tests.support.fields import AWS_KEYS, COPY_INPUTS, INLINE, INTEGRATIONS, QUERIES
 from tests.support.git import Git
 from tests.support.limits import LONG
@@ -238,7 +239,24 @@ def running(dialect: str, service_of: StartService) -> RunningEmulator:
     return service_of(seed, "--dialect", dialect)
 
 
-@pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
+def run(running: RunningEmulator, folder: Path, *words: str) -> Ran:
+    return reconciler(*words, "-C", folder, environ={**running.environ(), **SECRETS})
+
+
+def write_json(folder: Path, resources: Any) -> Path:
+    return write(folder, {"reconciler.yaml": "version: 1\n", "all.yaml": json.dumps(resources)})
+
+
+def check_settled(running: RunningEmulator, folder: Path, where: str) -> None:
+    """Apply the files; afterwards a plan is empty."""
+    applied = run(running, folder, "apply", "--auto-approve")
+    assert applied.code == 0, f"{where}: {applied.err}\n{applied.out[-3000:]}"
+    assert "ignored or altered" not in applied.err, f"{where}: {applied.err}"
+    again = run(running, folder, "plan", "--detailed-exitcode")
+    assert again.code == 0, f"{where}: {again.out[-3000:]}"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_each_value_of_every_field(
     dialect: str,
     running: RunningEmulator,
@@ -257,7 +275,7 @@ def test_each_value_of_every_field(
             collection: {key: specs[min(step, len(specs) - 1)] for key, specs in kind.items()}
             for collection, kind in every.items()
         }
-        write(tmp_path, {"reconciler.yaml": "version: 1\n", "all.yaml": json.dumps(now)})
+        write_json(tmp_path, now)
         git.commit()
         # logs_settings change once a day.
         running.advance(days=2)
@@ -267,11 +285,7 @@ def test_each_value_of_every_field(
             (item["addresses"], item["message"]) for item in json.loads(planned.out)["refusals"]
         ]
         changes = changed(json.loads(planned.out))
-        applied = run(running, tmp_path, "apply", "--auto-approve")
-        assert applied.code == 0, f"step {step}: {applied.err}\n{applied.out[-3000:]}"
-        assert "ignored or altered" not in applied.err, f"step {step}: {applied.err}"
-        again = run(running, tmp_path, "plan", "--detailed-exitcode")
-        assert again.code == 0, f"step {step}: {again.out[-3000:]}"
+        check_settled(running, tmp_path, f"step {step}")
         after = stored(running)
         for kind, collection in (("project", "projects"), ("batch_export", "batch_exports")):
             for key, spec in now[collection].items():
@@ -293,10 +307,6 @@ def test_each_value_of_every_field(
         assert f"({count} resources)." in planned.out
 
 
-def run(running: RunningEmulator, folder: Path, *words: str) -> Ran:
-    return reconciler(*words, "-C", folder, environ={**running.environ(), **SECRETS})
-
-
 def stored(running: RunningEmulator) -> dict[str, dict[str, Any]]:
     """Return the answer for each object by kind and name."""
     exports = running.call("GET", "/api/projects/1/batch_exports/?limit=10000").json()["results"]
@@ -310,16 +320,9 @@ def changed(plan: dict[str, Any]) -> dict[str, set[str]]:
     """Return the names of the fields that updates change, by the key of the resource."""
     result: dict[str, set[str]] = {}
     for change in plan["changes"]:
-        for field in change.get("fields", ()):
-            if change["action"] == "update":
-                names = result.setdefault(change["address"].partition(".")[2], set())
-                names.add(
-                    str(
-                        field["path"][-1]
-                        if isinstance(field["path"], list)
-                        else field["path"].rpartition(".")[2]
-                    )
-                )
+        names = {str(field["path"][-1]) for field in change.get("fields", ())}
+        if change["action"] == "update" and names:
+            result.setdefault(change["address"].partition(".")[2], set()).update(names)
     return result
 
 
@@ -357,13 +360,11 @@ def same(name: str, node: Mapping[str, Any], value: Any, live: Any) -> bool:
     """Return whether the service holds a declared value, or one of the same meaning."""
     if name in MERGED and isinstance(value, dict):
         return bool(value.items() <= (live or {}).items())
-    return bool(
-        meaning(node, value, empty=name in MERGED) == meaning(node, live, empty=name in MERGED)
-    )
+    return bool(meaning(name, node, value) == meaning(name, node, live))
 
 
-def meaning(node: Mapping[str, Any], value: Any, *, empty: bool) -> Any:
-    is_empty = (empty or node.get("x-empty-is-null")) and value in ([], {})
+def meaning(name: str, node: Mapping[str, Any], value: Any) -> Any:
+    is_empty = (name in MERGED or node.get("x-empty-is-null")) and value in ([], {})
     if value is None or is_empty:
         return None if "x-initial-only" in node else leaf(node.get("default"))
     return leaf(value)
@@ -382,3 +383,62 @@ def leaf(value: Any) -> Any:
         return float(value)
     except ValueError:
         return value.lower() if value in ("True", "False") else value
+
+
+NULL = {"extra_settings": None, "primary_dashboard": None}
+"""Without them, servers of 2026 set a dashboard, and a setting of their own."""
+_LISTS = ("app_urls", "recording_domains", "live_events_columns", "person_display_name_properties")
+TRIMMED = {name: [" https://a ", "b\n"] for name in _LISTS}
+"""A block of YAML or a file ends with a line break; the server stores the items trimmed."""
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("fields", [NULL, TRIMMED], ids=["null", "trimmed"])
+def test_fields_of_a_new_project_that_the_service_would_set_itself(
+    dialect: str, fields: dict[str, Any], running: RunningEmulator, tmp_path: Path
+) -> None:
+    # Servers of 2025 crash at null.
+    left_out = "primary_dashboard" if dialect == "2025" else None
+    new = {name: value for name, value in fields.items() if name != left_out}
+    write_json(tmp_path, {"projects": {"new": {"name": "New", **new}}})
+    check_settled(running, tmp_path, "new")
+
+
+@pytest.mark.parametrize("dialect", ["2026"])
+def test_an_export_that_lists_hide_is_created_once(
+    running: RunningEmulator, tmp_path: Path
+) -> None:
+    """Lists hide Workflows exports: every plan would create another one."""
+    destination = {"type": "Workflows", "config": {"hog_function_id": "a"}}
+    flow = export("Flow", destination=destination)
+    write_json(tmp_path, {"batch_exports": {"flow": flow}})
+    refused = run(running, tmp_path, "apply", "--auto-approve")
+    assert refused.code == 5
+    assert "pin it here with `id:`" in refused.out
+    body = {name: value for name, value in flow.items() if name != "project"}
+    made = running.call("POST", "/api/projects/1/batch_exports/", body).json()["id"]
+    write_json(tmp_path, {"batch_exports": {"flow": {**flow, "id": made}}})
+    plan = run(running, tmp_path, "plan")
+    assert "No changes. Live state matches the configuration (1 resource; 1 unmanaged" in plan.out
+
+
+@pytest.mark.parametrize("dialect", ["2026"])
+def test_i13_a_former_name_of_a_time_zone_is_no_change(
+    running: RunningEmulator, tmp_path: Path
+) -> None:
+    """I13: Asia/Calcutta and Asia/Kolkata were a change, with `schedule-moved`."""
+
+    def planned(zone: str, *words: str) -> str:
+        daily = export("Daily", interval="day", timezone=zone, project="web")
+        web = {"name": "Web", "timezone": zone}
+        write_json(tmp_path, {"projects": {"web": web}, "batch_exports": {"daily": daily}})
+        ran = run(running, tmp_path, *words or ["plan"])
+        assert ran.code == 0, ran.err
+        return ran.out
+
+    planned("Asia/Calcutta", "apply", "--auto-approve")
+    assert running.exports()["Daily"]["timezone"] == "Asia/Calcutta"
+    assert "No changes" in planned("Asia/Kolkata")
+    moved = planned("Europe/Kiev")
+    assert moved.count('"Asia/Calcutta" -> "Europe/Kiev"') == 2, moved
+    assert "schedule-moved" in moved
