@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.commands.program import COMMANDS
-from reconciler.kinds import all_kinds, behaviour_of
 from tests.conftest import ROOT, StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator
-from tests.support.tours import check_printed, commands_of, edit
+from tests.support.tours import Tour
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TOUR = README.split("### Plan and apply")[1].split("### In a pipeline")[0]
@@ -39,30 +38,14 @@ def test_the_table_of_commands_is_complete() -> None:
     assert re.findall(r"`(\w+)`", table) == list(COMMANDS)
 
 
-def test_every_consequence_is_documented() -> None:
-    page = (ROOT / "docs/consequences.md").read_text(encoding="utf-8")
-    documented = set(re.findall(r"^\*\*`([\w-]+)`\*\*", page, re.MULTILINE))
-    refusals = {refusal.id for kind in all_kinds() for refusal in behaviour_of(kind).refusals}
-    rules = {rule.id for kind in all_kinds() for rule in behaviour_of(kind).rules}
-    assert documented == rules | refusals
-
-
 @pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
 def test_the_tour_works_as_printed(
     dialect: str, service_of: StartService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Write and edit the files of the tour, and run its commands in order."""
     monkeypatch.chdir(tmp_path)
-    environ = service_of(None, "--dialect", dialect).environ()
-    for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", TOUR, re.DOTALL | re.MULTILINE):
-        if language == "yaml":
-            name = block.splitlines()[0].removeprefix("# ")
-            (tmp_path / name).write_text(block, encoding="utf-8")
-        elif language == "diff":
-            edit(tmp_path / "exports.yaml", block)
-        else:
-            for command, printed in commands_of(block):
-                _run(command, printed, environ)
+    service = service_of(None, "--dialect", dialect)
+    tour = Tour(tmp_path, service.environ(), "http://127.0.0.1:8010")
+    tour.follow(TOUR.replace("```diff\n", "```diff\n+++ exports.yaml\n"))
 
 
 def test_the_commands_for_a_pipeline_work(
@@ -76,15 +59,3 @@ def test_the_commands_for_a_pipeline_work(
         reconciler(*shlex.split(words), environ=emulator.environ()).code for words in commands
     ] == [0, 0]
     assert {project["name"] for project in emulator.state()["projects"]} >= {"Web"}
-
-
-def _run(command: str, printed: str, environ: dict[str, str]) -> None:
-    words = shlex.split(command)
-    if words[0] == "export":
-        environ.update(word.split("=", 1) for word in words[1:])
-        return
-    # Approval needs a terminal.
-    approval = ["--auto-approve"] if words[1] == "apply" else []
-    done = reconciler(*words[1:], *approval, environ=environ)
-    actual = (done.out + done.err).replace(environ["RECONCILER_BASE_URL"], "http://127.0.0.1:8010")
-    check_printed(command, printed, actual)

@@ -75,3 +75,21 @@ def parses(words: list[str]) -> bool:
     """Return whether a command line names a command and options that exist."""
     command = cli.get_command(click.Context(cli), words[0])
     return command is not None and bool(command.make_context(words[0], words[1:]))
+
+
+def cron_job(overlay: str) -> Any:
+    """Return the patched CronJob of an overlay."""
+    (job,) = documents(FOLDER / "kubernetes" / "base/cronjob.yaml")
+    (settings,) = documents(FOLDER / "kubernetes" / overlay / "kustomization.yaml")
+    for patch in settings.get("patches", ()):
+        for operation in yaml.safe_load(patch["patch"]):
+            assert operation["op"] == "replace"
+            *parents, last = [
+                int(part) if part.isdigit() else part for part in operation["path"].split("/")[1:]
+            ]
+            changed = job
+            for part in parents:
+                changed = changed[part]
+            assert changed[last] is not None
+            changed[last] = operation["value"]
+    return job

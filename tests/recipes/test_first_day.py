@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 import yaml
@@ -70,19 +70,6 @@ batch_exports:
 """
 
 
-class Pipelines(Protocol):
-    """The pipelines of a repository at a host, by environment."""
-
-    def check(self, environment: str, commit: str) -> str:
-        """Run those of a pull request; return what a reviewer sees."""
-
-    def deploy(self, environment: str, commit: str, before: str) -> None:
-        """Run those of a push to the default branch, with an approval."""
-
-    def drift(self, environment: str, commit: str) -> bool:
-        """Run those of the night; return whether they report drift."""
-
-
 @dataclass
 class Place:
     """A repository, the suffixes of its environments, and what is set at its host."""
@@ -96,6 +83,12 @@ class Place:
 
 
 class OnGitHub:
+    """The pipelines of a repository at a host, by environment.
+
+    `check` runs those of a pull request and returns what a reviewer sees, `deploy` those of a push
+    with an approval, and `drift` those of the night: whether they report drift.
+    """
+
     def __init__(self, place: Place) -> None:
         self.place = place
         values = place.values
@@ -243,15 +236,16 @@ def test_ecosystem_1_the_first_day(
     assert all(re.search(rf"\b{branch}\b", text) for text in steps.values())
     check_files(git, address, branch, suffixes)
 
-    # The only change of what was written: the address of the embedded service.
+    # The only changes of what was written: the address, and that GitLab records applies.
     for file in git.run("grep", "-l", "--untracked", address).splitlines():
         path = git.folder / file
-        path.write_text(path.read_text().replace(address, service.base_url))
+        text = path.read_text().replace(address, service.base_url)
+        path.write_text(text.replace("      suffix:", "      push: true\n      suffix:"))
     pin(git)
     before = git.commit()
     git.run("push", "--quiet", "origin", f"HEAD:{branch}")
     place = Place(tmp_path / "host", origin, branch, program, suffixes, values)
-    pipelines: Pipelines = PLACES[host](place)
+    pipelines = PLACES[host](place)
 
     write(git.folder, {"pipelines/resources.yaml": RESOURCES.replace("INTERVAL", "hour")})
     proposed = git.commit()
@@ -264,8 +258,7 @@ def test_ecosystem_1_the_first_day(
     for environment in layout:
         pipelines.deploy(environment, proposed, before)
         assert f"lake {environment}" in service.exports()
-    if host != "gitlab":
-        assert {origin.head(f"{ref}^1") for ref in origin.inventories()} == {proposed}
+    assert {origin.head(f"{ref}^1") for ref in origin.inventories()} == {proposed}
     assert {name: place_of(service, name) for name in service.exports()} == {
         f"lake {environment}": organization for environment, organization in layout.items()
     }

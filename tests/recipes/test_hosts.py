@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,8 +13,8 @@ import yaml
 from tests.conftest import ROOT
 from tests.recipes.github import outputs_in
 from tests.recipes.gitlab import GitLab
-from tests.recipes.hosts import bash, write_program
-from tests.recipes.scripts import FOLDER, documents
+from tests.recipes.hosts import JobResult, bash, write_program
+from tests.recipes.scripts import FOLDER, cron_job, documents
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
@@ -120,76 +119,64 @@ def test_ecosystem_3_the_action_summarises_errors_in_files(action: Action) -> No
     assert "The configuration is valid." in action.run("validate")[2]
 
 
-def gitlab(folder: Path, origin: Git, service: RunningEmulator, program: str) -> GitLab:
-    """Return a project at GitLab whose origin has the component with `push`."""
-    variables = {
-        "POSTHOG_ORGANIZATION": service.organization,
-        "POSTHOG_READ_KEY": service.api_key,
-        "POSTHOG_WRITE_KEY": service.api_key,
-    }
-    return GitLab(folder / "gitlab", origin, program, "main", variables)
+@dataclass
+class Change:
+    """A commit that adds a workspace, and a pipeline of GitLab that includes the component."""
 
+    git: Git
+    before: str
+    service: RunningEmulator
+    program: str
 
-def with_component(git: Git, service: RunningEmulator, **inputs: object) -> None:
-    """Write a workspace and a pipeline that includes the component."""
-    inputs |= {"image": "image@sha256:0", "base_url": service.base_url}
-    entry = {"local": "/component.yml", "inputs": inputs}
-    pipeline = {".gitlab-ci.yml": yaml.safe_dump({"include": [entry]})}
-    write(git.folder, {**WORKSPACE, **pipeline})
-    shutil.copy(FOLDER / "gitlab/reconciler.yml", git.folder / "component.yml")
+    @classmethod
+    def of(cls, folder: Path, service: RunningEmulator, program: str, **inputs: object) -> Change:
+        git = Git.init(folder / "repo")
+        change = cls(git, git.commit(), service, program)
+        inputs |= {"image": "image@sha256:0", "base_url": service.base_url}
+        entry = {"local": "/component.yml", "inputs": inputs}
+        pipeline = {".gitlab-ci.yml": yaml.safe_dump({"include": [entry]})}
+        write(git.folder, {**WORKSPACE, **pipeline})
+        shutil.copy(FOLDER / "gitlab/reconciler.yml", git.folder / "component.yml")
+        return change
 
+    def host(self) -> GitLab:
+        """Return a project at GitLab whose origin has the change, which is committed now."""
+        self.git.commit()
+        folder = self.git.folder.parent
+        keys = dict.fromkeys(("POSTHOG_READ_KEY", "POSTHOG_WRITE_KEY"), self.service.api_key)
+        variables = {"POSTHOG_ORGANIZATION": self.service.organization, **keys}
+        origin = self.git.bare(folder / "origin.git")
+        return GitLab(folder / "gitlab", origin, self.program, "main", {**variables})
 
-def test_gitlab_records_what_it_applied(
-    tmp_path: Path, emulator: RunningEmulator, program: str
-) -> None:
-    git = Git.init(tmp_path / "repo")
-    before = git.commit()
-    with_component(git, emulator, push=True)
-    commit = git.commit()
-    origin = git.bare(tmp_path / "origin.git")
-    jobs = gitlab(tmp_path, origin, emulator, program).run("push", commit, before)
-    assert {name: job.code for name, job in jobs.items()} == {
-        "reconciler plan . production": 0,
-        "reconciler apply . production": 0,
-    }
-    assert "Web" in projects(emulator)
-    (ref,) = origin.inventories()
-    assert origin.head(f"{ref}^1") == commit
+    def run(self, host: GitLab, source: str) -> dict[str, JobResult]:
+        return host.run(source, self.git.head(), self.before)
 
 
 def test_ecosystem_3_gitlab_starts_nothing_for_other_files(
     tmp_path: Path, emulator: RunningEmulator, program: str
 ) -> None:
-    git = Git.init(tmp_path / "repo")
-    with_component(git, emulator, paths=["*.yaml"])
-    before = git.commit()
-    write(git.folder, {"README.md": ""})
-    commit = git.commit()
-    host = gitlab(tmp_path, git.bare(tmp_path / "origin.git"), emulator, program)
-    for source in ("merge_request_event", "push"):
-        assert host.run(source, commit, before) == {}
+    change = Change.of(tmp_path, emulator, program, paths=["elsewhere/*"])
+    host = change.host()
+    assert [change.run(host, source) for source in ("merge_request_event", "push")] == [{}, {}]
 
 
 @pytest.mark.parametrize("fetches", [True, False])
 def test_security_n3_gitlab_shows_no_results_that_a_merge_request_contains(
     tmp_path: Path, emulator: RunningEmulator, program: str, *, fetches: bool
 ) -> None:
-    git = Git.init(tmp_path / "repo")
-    before = git.commit()
-    with_component(git, emulator)
+    change = Change.of(tmp_path, emulator, program)
     other = tmp_path / "other"
     other.write_text("unchanged")
     counts = '{"create": 0, "update": 0, "delete": 0}'
     # A folder in the way of the first result ended `after_script`, and the job still passed.
-    write(git.folder, {"changes.json/x": "", "plan.json": counts})
+    write(change.git.folder, {"changes.json/x": "", "plan.json": counts})
     for name in ("plan.md", "validate.json"):
-        (git.folder / name).symlink_to(other)
-    commit = git.commit()
-    host = gitlab(tmp_path, git.bare(tmp_path / "origin.git"), emulator, program)
+        (change.git.folder / name).symlink_to(other)
+    host = change.host()
     if not fetches:
         failing = '#!/bin/sh\ncase $* in *fetch*) exit 1 ;; esac\nexec {} "$@"\n'
         write_program(host.folder / "bin/git", failing.format(shutil.which("git")))
-    (check,) = host.run("merge_request_event", commit, before).values()
+    (check,) = change.run(host, "merge_request_event").values()
     assert (check.code == 0) is fetches
     assert ("1 to create" in check.summary) is fetches
     assert other.read_text() == "unchanged"
@@ -198,29 +185,18 @@ def test_security_n3_gitlab_shows_no_results_that_a_merge_request_contains(
 def test_a_pod_applies_the_files_of_its_config_map(
     tmp_path: Path, emulator: RunningEmulator, programs: Path
 ) -> None:
-    (job,) = documents(FOLDER / "kubernetes/base/cronjob.yaml")
-    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    (overlay,) = documents(FOLDER / "kubernetes/apply/kustomization.yaml")
-    apply = overlay["patches"][0]["patch"]
     config_map(tmp_path / "config")
     (tmp_path / "workspace").mkdir()
-    for arguments, code in ((container["args"], 2), (patched(apply), 0)):
+    for overlay, code in (("base", 2), ("apply", 0)):
+        pod = cron_job(overlay)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
         script = (
             container["command"][2].replace("/config", "config").replace("/workspace", "workspace")
         )
-        words = " ".join(arguments).replace("/workspace", "workspace")
+        words = " ".join(container["args"]).replace("/workspace", "workspace")
         ended = bash(f"set -- {words}\n{script}", tmp_path, emulator.environ(), [programs])
         assert ended.returncode == code, ended.stdout
     assert "Web" in projects(emulator)
-
-
-def patched(text: str) -> Any:
-    """Return the arguments that an overlay sets."""
-    (arguments,) = [
-        item["value"] for item in yaml.safe_load(text) if item["path"].endswith("/args")
-    ]
-    return arguments
 
 
 def config_map(folder: Path) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from typing import Any
 
 import pytest
 import yaml
 
-from tests.recipes.scripts import FOLDER, documents, parses
+from tests.recipes.scripts import FOLDER, cron_job, parses
 from tests.support.limits import TIMEOUT
 
-RECIPE = FOLDER / "kubernetes"
 EXPECTED = """\
 apiVersion: batch/v1
 kind: CronJob
@@ -60,24 +58,6 @@ spec:
 """
 
 
-def cron_job(overlay: str) -> Any:
-    """Return the patched CronJob of an overlay."""
-    (job,) = documents(RECIPE / "base/cronjob.yaml")
-    (settings,) = documents(RECIPE / overlay / "kustomization.yaml")
-    for patch in settings.get("patches", ()):
-        for operation in yaml.safe_load(patch["patch"]):
-            assert operation["op"] == "replace"
-            *parents, last = [
-                int(part) if part.isdigit() else part for part in operation["path"].split("/")[1:]
-            ]
-            changed = job
-            for part in parents:
-                changed = changed[part]
-            assert changed[last] is not None
-            changed[last] = operation["value"]
-    return job
-
-
 @pytest.mark.parametrize(("overlay", "role"), [("base", "read"), ("apply", "write")])
 def test_resources_have_known_fields_and_few_rights(overlay: str, role: str) -> None:
     job = cron_job(overlay)
@@ -94,7 +74,10 @@ def test_kustomize_builds_the_resources(overlay: str) -> None:
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is not installed")
     ended = subprocess.run(
-        ["kubectl", "kustomize", RECIPE / overlay], capture_output=True, check=True, timeout=TIMEOUT
+        ["kubectl", "kustomize", FOLDER / "kubernetes" / overlay],
+        capture_output=True,
+        check=True,
+        timeout=TIMEOUT,
     )
     *maps, job = yaml.safe_load_all(ended.stdout)
     assert [resource["kind"] for resource in maps] == ["ConfigMap", "ConfigMap"]
