@@ -125,8 +125,8 @@ def test_a_server_that_refuses_its_log_is_asked_once(applied: Applied) -> None:
 
 @pytest.mark.parametrize("dialect", ["2026"], indirect=True)
 def test_deleted_and_unmanaged_objects_are_counted(applied: Applied) -> None:
-    applied.running.call("DELETE", applied.path_of("Daily")).raise_for_status()
-    path = applied.path_of("Lake").rsplit("/", 2)[0] + "/"
+    applied.running.call("DELETE", applied.running.path_of("Daily")).raise_for_status()
+    path = applied.running.path_of("Lake").rsplit("/", 2)[0] + "/"
     config = {**EU["config"], "token": "t"}
     body = {"name": "New", "interval": "hour", "destination": {"type": "HTTP", "config": config}}
     applied.running.call("POST", path, body).raise_for_status()
@@ -476,7 +476,7 @@ def test_the_command_writes_and_reports(layered: Applied) -> None:
     assert (wrote.code, json.loads(wrote.out)) == (2, json.loads(before.out))
     again = layered.run("drift", "--write", **PRODUCTION)
     assert (again.code, "No drift." in again.err) == (0, True)
-    layered.running.call("DELETE", layered.path_of("Shared")).raise_for_status()
+    layered.running.call("DELETE", layered.running.path_of("Shared")).raise_for_status()
     gone = layered.run("drift", "--write", **PRODUCTION)
     assert gone.code == 3
     assert "left out: batch_export.shared: its live object was deleted" in gone.err

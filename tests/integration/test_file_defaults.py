@@ -157,7 +157,7 @@ def test_a_change_of_the_defaults_is_one_of_the_files(applied: Applied) -> None:
 
 
 def test_import_beside_defaults_writes_what_differs(applied: Applied) -> None:
-    path = applied.path_of("Events of app").rpartition("/batch_exports/")[0]
+    path = applied.running.path_of("Events of app").rpartition("/batch_exports/")[0]
     destination = applied.live("Events of app")["destination"]
     config = {
         **destination["config"],

@@ -39,7 +39,7 @@ def test_ecosystem_10_an_export_is_taken_over_by_name(
     assert run_plan(folder, service, **environ).code == 0
 
     # Without the marker: renamed live and in the file at the same time.
-    path = f"/api/projects/1/batch_exports/{before['id']}/"
+    path = service.path_of(before["name"])
     service.call("PATCH", path, {"name": "events_to_lake"}).raise_for_status()
     file.write_text(re.sub(r" <!-- iac:.*? -->", "", text))
     renamed = run_plan(folder, service, "--format", "json", **environ)

@@ -265,7 +265,8 @@ def test_ecosystem_1_the_first_day(
 
     environment, organization = list(layout.items())[-1]
     assert pipelines.drift(environment, proposed) is False
-    edit(service, f"lake {environment}", organization)
+    path, key = service.path_of(f"lake {environment}"), f"phx_write_{organization[-1]}"
+    service.call("PATCH", path, {"interval": "day"}, key=key).raise_for_status()
     assert pipelines.drift(environment, proposed) is True
 
 
@@ -364,18 +365,6 @@ def place_of(service: RunningEmulator, name: str) -> str:
         if any(export["name"] == name for export in project["batch_exports"])
     ]
     return str(project["organization"])
-
-
-def edit(service: RunningEmulator, name: str, organization: str) -> None:
-    """Change an export in live state."""
-    (path,) = [
-        f"/api/projects/{project['id']}/batch_exports/{export['id']}/"
-        for project in service.state()["projects"]
-        for export in project["batch_exports"]
-        if export["name"] == name
-    ]
-    key = f"phx_write_{organization[-1]}"
-    service.call("PATCH", path, {"interval": "day"}, key=key).raise_for_status()
 
 
 def _end(suffix: str) -> str:

@@ -299,9 +299,4 @@ def night(team: Team) -> tuple[dict[str, Any], JobResult]:
 
 def edit_live(service: RunningEmulator, **values: Any) -> None:
     """Change the export `orders` in live state."""
-    (place,) = [
-        f"/api/projects/{project['id']}/batch_exports/{export['id']}/"
-        for project in service.state()["projects"]
-        for export in project["batch_exports"]
-    ]
-    service.call("PATCH", place, values).raise_for_status()
+    service.call("PATCH", service.path_of("orders"), values).raise_for_status()

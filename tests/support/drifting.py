@@ -55,7 +55,7 @@ class Applied:
 
     def change(self, name: str, **fields: Any) -> None:
         """Change an export as somebody else would."""
-        path = self.path_of(name)
+        path = self.running.path_of(name)
         for action in ("pause", "unpause"):
             if fields.get("paused") is (action == "pause"):
                 self.running.call("POST", f"{path}{action}/").raise_for_status()
@@ -65,16 +65,8 @@ class Applied:
 
     def live(self, name: str) -> dict[str, Any]:
         """Return an export as the service returns it."""
-        body: dict[str, Any] = self.running.call("GET", self.path_of(name)).json()
+        body: dict[str, Any] = self.running.call("GET", self.running.path_of(name)).json()
         return body
-
-    def path_of(self, name: str) -> str:
-        """Return the path of an export."""
-        for project in self.running.state()["projects"]:
-            for export in project["batch_exports"]:
-                if export["name"] == name:
-                    return f"/api/projects/{project['id']}/batch_exports/{export['id']}/"
-        raise AssertionError(name)
 
     def drift(
         self, *names: str, environment: str | None = None, attribute: bool = True

@@ -101,6 +101,11 @@ class RunningEmulator:
             for export in project["batch_exports"]
         }
 
+    def path_of(self, name: str) -> str:
+        """Return the path of an export."""
+        export = self.exports()[name]
+        return f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
+
     def reset(self) -> None:
         self.http.post("/_emulator/reset").raise_for_status()
 
