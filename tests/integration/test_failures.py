@@ -33,6 +33,7 @@ batch_exports:
 }
 
 
+NEEDED = "needed by batch_export.lake"
 SECRETS = {"KEY_ID": "key-id-1234", "KEY": "hunter2hunter2"}
 
 
@@ -51,7 +52,10 @@ def apply(workspace: Path, environ: dict[str, str]) -> Ran:
         ({"RECONCILER_API_KEY": "phx_wrong"}, ("401", "check `api_key`")),
         ({"RECONCILER_BASE_URL": "http://127.0.0.1:1"}, ("can't connect to http://127.0.0.1:1",)),
         ({"RECONCILER_ORGANIZATION": "nope"}, ("check `organization`",)),
-        ({"KEY": ""}, ("secret ${secret:env:KEY} is not set", "needed by batch_export.lake")),
+        *(
+            ({"KEY": "", "KEY_ID": ""}, (f"secret ${{secret:env:{name}}} is not set", NEEDED))
+            for name in ("KEY", "KEY_ID")
+        ),
         ({"KEY": " "}, ("is empty",)),
         ({"RECONCILER_BASE_URL": ""}, ("RECONCILER_BASE_URL",)),
     ],
@@ -103,20 +107,16 @@ def test_x6_equal_refusals_of_one_cause_are_one_message_with_a_count(
     assert "✗ 5 more failed for the same reason: batch_export." in ran.err
 
 
-def test_plan_v11_a_complete_apply_says_that_it_is_verified(
-    workspace: Path, emulator: RunningEmulator
-) -> None:
-    ran = apply(workspace, {**emulator.environ(), **SECRETS})
-    assert ran.out.startswith('Environment default "Demo" · http://')
-    assert "Verified: the plan is empty.\n" in ran.err
-
-
 def test_a_secret_in_live_state_is_masked_in_a_plan(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
     """A user pasted the key into the prefix: the plan must not show it to a reviewer."""
     environ = {**emulator.environ(), **SECRETS}
-    assert apply(workspace, environ).code == 0
+    applied = apply(workspace, environ)
+    assert applied.code == 0
+    # plan_v11: what was applied where, and that it is complete.
+    assert applied.out.startswith('Environment default "Demo" · http://')
+    assert "Verified: the plan is empty.\n" in applied.err
     export = emulator.exports()["Lake"]
     path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
     saved = workspace / "plan.json"

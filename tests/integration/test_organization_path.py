@@ -37,12 +37,8 @@ def apply(emulator: RunningEmulator, folder: Path, **environ: str) -> Ran:
 
 def written(emulator: RunningEmulator) -> list[str]:
     """Return the place and the last part of the path of every write."""
-    parts = [request["path"].split("/") for request in emulator.requests() if is_write(request)]
-    return [f"{path[2]} {path[-2]}" for path in parts]
-
-
-def is_write(request: dict[str, Any]) -> bool:
-    return bool(request["method"] != "GET")
+    sent = [request["path"] for request in emulator.requests() if request["method"] != "GET"]
+    return [f"{path.split('/')[2]} {path.split('/')[-2]}" for path in sent]
 
 
 def test_an_export_lives_below_the_organization(emulator: RunningEmulator, tmp_path: Path) -> None:

@@ -83,7 +83,9 @@ def test_import_drops_the_keys_that_a_migrated_export_kept(
     assert run_plan(folder, running).code == 0
     edited(folder, "Bucket", prefix="q/")
     edited(folder, "Snow", schema="t")
-    assert_applied(folder, running)
+    ran = apply(folder, running)
+    assert ran.code == 0, ran.err
+    assert run_plan(folder, running).code == 0
 
 
 TABLE = {"database": "d", "schema": "s", "table_name": "t"}
@@ -97,35 +99,27 @@ INLINE = {
 }
 
 
-@pytest.fixture
-def served(tmp_path: Path, service_of: StartService) -> tuple[Path, StartService]:
-    """Return a workspace, and the function that starts a service."""
-    return new_workspace(tmp_path / "w"), service_of
-
-
 @pytest.mark.parametrize(
-    ("type_name", "integrations", "change", "code"),
+    "case",
     [
-        ("Redshift", (6, 6), {"schema": "n"}, 0),
-        ("Redshift", (6, 6), {"integration": MISSING}, 1),
-        ("Redshift", (6, 7), {"integration": 7}, 0),
-        ("Redshift", (6, 6), {"integration": None, **INLINE}, 5),
-        ("Redshift", (None, None), {"schema": "n"}, 0),
-        ("Redshift", (None, 6), {"schema": "n", "integration": 6}, 0),
-        ("Postgres", (3, 3), {"schema": "n"}, 0),
-        ("Postgres", (3, None), {"integration": None, **INLINE}, 0),
-        ("Postgres", (None, None), {"schema": "n"}, 0),
+        ("Redshift", 6, {"schema": "n"}, 6, 0),
+        ("Redshift", 6, {"integration": MISSING}, 6, 1),
+        ("Redshift", 6, {"integration": 7}, 7, 0),
+        ("Redshift", 6, {"integration": None, **INLINE}, 6, 5),
+        ("Redshift", None, {"schema": "n"}, None, 0),
+        ("Redshift", None, {"schema": "n", "integration": 6}, 6, 0),
+        ("Postgres", 3, {"schema": "n"}, 3, 0),
+        ("Postgres", 3, {"integration": None, **INLINE}, None, 0),
+        ("Postgres", None, {"schema": "n"}, None, 0),
     ],
+    ids=lambda case: f"{case[0]}-{case[1]}-{case[3]}",
 )
 def test_changes_of_tables_with_and_without_an_integration(
-    served: tuple[Path, StartService],
-    type_name: str,
-    integrations: tuple[int | None, int | None],
-    change: dict[str, Any],
-    code: int,
+    service_of: StartService, tmp_path: Path, case: tuple[Any, ...]
 ) -> None:
     """Redshift is sent its integration again, and Postgres drops one with null (20)."""
-    (integration, after), (folder, service_of) = integrations, served
+    type_name, integration, change, after, code = case
+    folder = new_workspace(tmp_path / "w")
     config = TABLE if integration else {**TABLE, **OLD}
     destination = {"type": type_name, "integration": integration, "config": config}
     running = service_of(seed_of({"Table": destination}), "--dialect", "2026")
@@ -139,12 +133,6 @@ def test_changes_of_tables_with_and_without_an_integration(
         assert run_plan(folder, running, **SECRETS).code == 0
 
 
-def assert_applied(folder: Path, running: RunningEmulator) -> None:
-    ran = apply(folder, running)
-    assert ran.code == 0, ran.err
-    assert run_plan(folder, running).code == 0
-
-
 def apply(folder: Path, running: RunningEmulator) -> Ran:
     words = ("apply", "-C", folder, "--auto-approve", "--no-inventory")
     return reconciler(*words, environ={**running.environ(), **SECRETS})
@@ -153,6 +141,13 @@ def apply(folder: Path, running: RunningEmulator) -> Ran:
 TOKEN = "phc_r7Kq2XvLw9TzB4mNcY8sHdFj"
 ACCESS_KEY, SECRET_KEY = "AKIAQ3ZT7WPLX5NRB2KD", "v9Xq2Lr7Tz4Bn8Wm3Yc6Hd1Fj5Ks0PgAe+RuZ/oQ"
 PASSWORD = "Tr0ub4dor-zx81-quill"
+OWN_KEYS = {"aws_access_key_id": ACCESS_KEY, "aws_secret_access_key": SECRET_KEY}
+INPUTS = {
+    "s3_bucket": "b",
+    "region_name": "r",
+    "s3_key_prefix": "p",
+    "authorization": OWN_KEYS,
+}
 RETURNED = {
     "2025": {
         "Http": {"type": "HTTP", "config": {"url": "https://h.example.com", "token": TOKEN}},
@@ -165,19 +160,7 @@ RETURNED = {
                 "has_self_signed_cert": "True",
                 "properties_data_type": "varchar",
                 "mode": "COPY",
-                "copy_inputs": {
-                    "s3_bucket": "b",
-                    "region_name": "r",
-                    "s3_key_prefix": "p",
-                    "authorization": {
-                        "aws_access_key_id": ACCESS_KEY,
-                        "aws_secret_access_key": SECRET_KEY,
-                    },
-                    "bucket_credentials": {
-                        "aws_access_key_id": ACCESS_KEY,
-                        "aws_secret_access_key": SECRET_KEY,
-                    },
-                },
+                "copy_inputs": {**INPUTS, "bucket_credentials": OWN_KEYS},
             },
         },
         "Bucket": {
@@ -208,16 +191,7 @@ RETURNED = {
                 **TABLE,
                 "mode": "COPY",
                 "password": PASSWORD,
-                "copy_inputs": {
-                    "s3_bucket": "b",
-                    "region_name": "r",
-                    "s3_key_prefix": "p",
-                    "authorization": {
-                        "aws_access_key_id": ACCESS_KEY,
-                        "aws_secret_access_key": SECRET_KEY,
-                    },
-                    "bucket_credentials": "8",
-                },
+                "copy_inputs": {**INPUTS, "bucket_credentials": "8"},
             },
         },
         "Bucket": {

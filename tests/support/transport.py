@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ from reconciler.service.http import SecretResolver
 from reconciler.service.pace import ClientSettings, Stop
 from reconciler.service.transport import Transport, open_transport
 from tests.support.emulator import RunningEmulator
-from tests.support.virtual_loop import LoopClock
+from tests.support.virtual_loop import LoopClock, run_virtually
 
 KEY = SecretRef.of("env", "RECONCILER_API_KEY")
 
@@ -105,3 +105,17 @@ async def mocked(
             yield transport
         finally:
             transport.close()
+
+
+def virtually(
+    handler: Callable[[httpx.Request], Any],
+    main: Callable[[Transport], Awaitable[Any]],
+    **settings: Any,
+) -> Any:
+    """Return what `main` returns with a transport on virtual time, as of `mocked`."""
+
+    async def run() -> Any:
+        async with mocked(handler, clock=LoopClock(), **settings) as transport:
+            return await main(transport)
+
+    return run_virtually(run())

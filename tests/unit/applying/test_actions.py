@@ -151,12 +151,6 @@ def test_performance_a_list_without_the_settings_of_a_plan_is_no_check(world: Wo
     assert len(report.done) == len(KEYS) - 1
 
 
-def test_pause_and_unpause_are_calls_of_their_own(world: World) -> None:
-    for paused, action in ((True, "pause"), (False, "unpause")):
-        assert world.apply(plan(world, paused=paused)).complete
-        assert world.running.writes() == [("POST", action)]
-
-
 # Deletions
 
 

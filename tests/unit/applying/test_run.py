@@ -12,28 +12,24 @@ import pytest
 from reconciler.applying import execute
 from reconciler.applying import steps as actions
 from reconciler.applying.run import levels_of
-from reconciler.errors import SecretUnavailable
 from reconciler.model.event import (
     Done,
     Event,
-    Failed,
     Interrupting,
     Planned,
     Report,
     Sending,
-    Skipped,
     Started,
     Waiting,
 )
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan
-from reconciler.model.settings import Window
 from reconciler.model.values import Address
 from reconciler.service.pace import Stop
 from tests.support.transport import mocked
 from tests.support.virtual_loop import LoopClock, run_virtually
-from tests.support.worlds import desired_of, export, live_of, planned, project, with_secrets
-from tests.unit.applying.conftest import SECRETS, World, lake
+from tests.support.worlds import desired_of, live_of, planned, project
+from tests.unit.applying.conftest import World, lake
 
 PARALLELISM = 8
 
@@ -82,26 +78,6 @@ def test_a_failure_skips_only_what_depends_on_it(world: World) -> None:
         ("batch_export.web-2", "create of project.web failed"),
     }
     assert world.names() == ["App", "App-1", "App-2"]
-
-
-def test_a_missing_secret_is_reported_before_the_first_request(world: World) -> None:
-    plan = planned(desired_of(project(), export(destination=with_secrets())), live_of())
-    with pytest.raises(SecretUnavailable) as raised:
-        world.apply(plan)
-    for name in ("ID", "KEY"):
-        assert f"secret ${{secret:env:{name}}} is not set" in raised.value.message
-    assert raised.value.message.count("needed by batch_export.lake") == 2
-    assert (world.events, world.running.requests()) == ([], [])
-
-
-def test_secrets_are_masked_in_errors(world: World) -> None:
-    world.environ = SECRETS
-    world.fail({"method": "POST", "path": "*/batch_exports/"}, fault="error", status=400, echo=True)
-    plan = planned(desired_of(project(), export(destination=with_secrets())), live_of())
-    (failed,) = world.apply(plan).failed
-    assert "***" in failed.error
-    assert "hunter2" not in failed.error
-    assert "key-id" not in failed.error
 
 
 def test_a_refused_key_ends_the_run_early(world: World) -> None:
@@ -242,16 +218,6 @@ def test_a_stop_in_the_middle_of_a_change_says_what_was_done(world_2026: World) 
     (failed,) = world.run(project(test_account_filters=filters), stop=stop).failed
     assert failed.error == "created (id 2), not finished: the run was interrupted"
     assert (failed.live_id, failed.unknown) == ("2", False)
-
-
-def test_a_small_rate_does_not_block_a_run(world: World) -> None:
-    world.create(project())
-    wanted = [lake(f"e{number}") for number in range(6)]
-    for window in (Window(1, 1.0), Window(2, 1.0), Window(5, 2.0)):
-        assert world.run(project(), *wanted, rate=(window,)).complete
-        world.running.reset()
-        world.create(project())
-    assert not any(isinstance(event, (Failed, Skipped)) for event in world.events)
 
 
 # Levels

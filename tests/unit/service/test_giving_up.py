@@ -14,8 +14,7 @@ from reconciler.model.event import Event, Sent, Waiting
 from reconciler.model.live import Answer, Repeat, Request
 from reconciler.model.settings import Window
 from reconciler.service.transport import Transport
-from tests.support.transport import mocked
-from tests.support.virtual_loop import LoopClock, run_virtually
+from tests.support.transport import virtually
 
 READ = Request("GET", "/x/", Repeat.SAFE)
 PATCH = Request("PATCH", "/x/1/", Repeat.SAFE, body={})
@@ -51,13 +50,7 @@ class World:
         return answer
 
     def run(self, main: Callable[[Transport], Any]) -> Any:
-        async def connect() -> Any:
-            async with mocked(
-                self._handle, clock=LoopClock(), listen=self.events.append, **self.settings
-            ) as transport:
-                return await main(transport)
-
-        return run_virtually(connect())
+        return virtually(self._handle, main, listen=self.events.append, **self.settings)
 
     def send(self, *requests: Request) -> list[Any]:
         """Send requests at once. Return their answers and errors."""
@@ -66,8 +59,7 @@ class World:
             sends = (transport.send(request, change_id="c") for request in requests)
             return await asyncio.gather(*sends, return_exceptions=True)
 
-        result: list[Any] = self.run(main)
-        return result
+        return list(self.run(main))
 
     def waits(self) -> list[tuple[float, str]]:
         return [

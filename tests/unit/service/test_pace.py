@@ -15,7 +15,8 @@ from reconciler.model.event import Event, Waiting
 from reconciler.model.live import Repeat, Request
 from reconciler.model.settings import Window
 from reconciler.service.pace import DEFAULT_WINDOWS, ClientSettings, Pace, together
-from tests.support.transport import mocked
+from reconciler.service.transport import Transport
+from tests.support.transport import mocked, virtually
 from tests.support.virtual_loop import LoopClock, run_virtually
 
 READ = Request("GET", "/x/", Repeat.SAFE)
@@ -69,17 +70,14 @@ def paced(
 ) -> float:
     """Send calls that are all queued at once. Return how long that took."""
 
-    async def run() -> float:
-        listen = None if events is None else events.append
-        clock = LoopClock()
-        async with mocked(
-            service, clock=clock, rate=rate, listen=listen, parallelism=parallelism
-        ) as transport:
-            await asyncio.gather(*(transport.send(READ) for _ in range(calls)))
-            assert transport.calls == calls + service.refused
-        return clock()
+    async def run(transport: Transport) -> float:
+        await asyncio.gather(*(transport.send(READ) for _ in range(calls)))
+        assert transport.calls == calls + service.refused
+        return transport.clock()
 
-    return run_virtually(run())
+    listen = None if events is None else events.append
+    settings = {"rate": rate, "listen": listen, "parallelism": parallelism}
+    return float(virtually(service, run, **settings))
 
 
 @pytest.mark.parametrize(
@@ -160,41 +158,40 @@ def test_two_connections_with_one_key_share_its_limit_and_queued_calls_keep_thei
 
 
 def test_a_cancelled_call_takes_no_room() -> None:
-    async def run() -> None:
-        async with mocked(Service(), clock=LoopClock(), rate=(Window(1, 5.0),)) as transport:
-            await transport.send(READ)
-            waiting = [asyncio.ensure_future(transport.send(READ)) for _ in range(3)]
-            await asyncio.sleep(1)
-            for call in waiting:
-                call.cancel()
-            await asyncio.wait(waiting)
-            await transport.send(READ)
-            assert transport.calls == 2
-            assert transport.clock() == pytest.approx(5.2)
+    async def run(transport: Transport) -> None:
+        await transport.send(READ)
+        waiting = [asyncio.ensure_future(transport.send(READ)) for _ in range(3)]
+        await asyncio.sleep(1)
+        for call in waiting:
+            call.cancel()
+        await asyncio.wait(waiting)
+        await transport.send(READ)
+        assert transport.calls == 2
+        assert transport.clock() == pytest.approx(5.2)
 
-    run_virtually(run())
+    virtually(Service(), run, rate=(Window(1, 5.0),))
 
 
 def test_the_estimate_counts_what_was_sent_knows_the_hour_and_comes_true() -> None:
-    async def run() -> None:
-        windows = (Window(10, 60.0), Window(40, 3_600.0))
-        async with mocked(Service(ways=(0.0,)), clock=LoopClock(), rate=windows) as transport:
-            assert transport.estimate(0).seconds == 0.0
-            assert transport.estimate(10).seconds < 1.0
-            for _ in range(5):
-                await transport.send(READ)
-            assert transport.estimate(5).seconds == 0.0
-            assert transport.estimate(6).seconds == pytest.approx(60.1)
-            assert not transport.estimate(35).beyond_hour
-            assert transport.estimate(36).beyond_hour
-            assert transport.estimate(36).seconds == pytest.approx(3_600.1)
-        window = Window(48, 6.0)
-        async with mocked(Service((window,)), clock=LoopClock(), rate=(window,)) as transport:
-            began, estimated = transport.clock(), transport.estimate(200).seconds
-            await asyncio.gather(*(transport.send(READ) for _ in range(200)))
-            assert transport.clock() - began == pytest.approx(estimated, rel=0.1)
+    async def known(transport: Transport) -> None:
+        assert transport.estimate(0).seconds == 0.0
+        assert transport.estimate(10).seconds < 1.0
+        for _ in range(5):
+            await transport.send(READ)
+        assert transport.estimate(5).seconds == 0.0
+        assert transport.estimate(6).seconds == pytest.approx(60.1)
+        assert not transport.estimate(35).beyond_hour
+        assert transport.estimate(36).beyond_hour
+        assert transport.estimate(36).seconds == pytest.approx(3_600.1)
 
-    run_virtually(run())
+    async def true(transport: Transport) -> None:
+        estimated = transport.estimate(200).seconds
+        await asyncio.gather(*(transport.send(READ) for _ in range(200)))
+        assert transport.clock() == pytest.approx(estimated, rel=0.1)
+
+    virtually(Service(ways=(0.0,)), known, rate=(Window(10, 60.0), Window(40, 3_600.0)))
+    window = Window(48, 6.0)
+    virtually(Service((window,)), true, rate=(window,))
 
 
 @given(
@@ -212,18 +209,17 @@ def test_failures_and_cancellations_block_no_call(
         await asyncio.sleep(0.5)
         return httpx.Response(next(answers, 200), json={})
 
-    async def run() -> None:
-        async with mocked(handle, clock=LoopClock(), rate=(window,)) as transport:
-            tasks = []
-            for number, (calls, cancelled) in enumerate(groups):
-                sends = (transport.send(READ) for _ in range(calls))
-                tasks.append(asyncio.gather(*sends, return_exceptions=True))
-                if number % 3 == 0:
-                    asyncio.get_running_loop().call_later(cancelled, tasks[-1].cancel)
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await asyncio.gather(transport.send(READ), return_exceptions=True)
+    async def run(transport: Transport) -> None:
+        tasks = []
+        for number, (calls, cancelled) in enumerate(groups):
+            sends = (transport.send(READ) for _ in range(calls))
+            tasks.append(asyncio.gather(*sends, return_exceptions=True))
+            if number % 3 == 0:
+                asyncio.get_running_loop().call_later(cancelled, tasks[-1].cancel)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(transport.send(READ), return_exceptions=True)
 
-    run_virtually(run())
+    virtually(handle, run, rate=(window,))
 
 
 def test_results_are_in_the_order_of_the_calls_and_the_first_error_cancels_the_rest() -> None:

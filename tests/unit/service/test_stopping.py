@@ -14,8 +14,7 @@ from reconciler.model.live import Answer, Repeat, Request
 from reconciler.model.settings import Window
 from reconciler.service.pace import Stop
 from reconciler.service.transport import Transport
-from tests.support.transport import mocked
-from tests.support.virtual_loop import LoopClock, run_virtually
+from tests.support.transport import virtually
 
 READ = Request("GET", "/x/", Repeat.SAFE)
 PATCH = Request("PATCH", "/x/1/", Repeat.SAFE, body={})
@@ -49,17 +48,15 @@ def stopped(
 ) -> tuple[Any, float, int]:
     """Stop a coroutine. Return its result or exception, when it ended, and the number of calls."""
 
-    async def run() -> tuple[Any, float, int]:
-        clock, stop = LoopClock(), Stop()
-        loop = asyncio.get_running_loop()
-        loop.call_at(at, stop.request)
-        if again is not None:
-            loop.call_at(again, stop.request)
-        async with mocked(handler, clock=clock, stop=stop, **settings) as transport:
-            results = await asyncio.gather(main(transport), return_exceptions=True)
-            return results[0], round(clock(), 3), transport.calls
+    stop = Stop()
 
-    return run_virtually(run())
+    async def run(transport: Transport) -> tuple[Any, float, int]:
+        for time in (at,) if again is None else (at, again):
+            asyncio.get_running_loop().call_at(time, stop.request)
+        results = await asyncio.gather(main(transport), return_exceptions=True)
+        return results[0], round(transport.clock(), 3), transport.calls
+
+    return tuple(virtually(handler, run, stop=stop, **settings))
 
 
 def test_f5_a_stop_ends_the_wait_for_the_rate_limit_of_every_queued_call() -> None:
