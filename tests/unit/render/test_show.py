@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -44,19 +43,20 @@ COMPLETE = (
 OTHER = RunInfo("run-2", "1.0", "laptop", "ada")
 
 
-def file_of(folder: Path, *runs: tuple[RunInfo, tuple[Event, ...]]) -> Path:
-    path = folder / "audit.jsonl"
-    path.write_bytes(b"".join(log_of(*events, run=run) for run, events in runs))
-    return path
+SEVERAL = ((RUN, KILLED), (OTHER, COMPLETE))
 
 
-def audit(file: Path, run: str | None = None) -> Audit:
-    return audit_of(read_log(file.read_bytes()) or (), run)
+def audit(*runs: tuple[RunInfo, tuple[Event, ...]], run: str | None = None) -> Audit:
+    log = b"".join(log_of(*events, run=info) for info, events in runs)
+    return audit_of(read_log(log) or (), run)
 
 
-def test_a_complete_run_is_shown(tmp_path: Path) -> None:
-    result = audit(file_of(tmp_path, (RUN, COMPLETE)))
-    lines = written("audit", "text", result).splitlines()
+def text_of(*runs: tuple[RunInfo, tuple[Event, ...]], run: str | None = None) -> str:
+    return written("audit", "text", audit(*runs, run=run), RenderOptions(Style(width=2_000)))
+
+
+def test_a_complete_run_is_shown() -> None:
+    lines = text_of((RUN, COMPLETE)).splitlines()
     assert lines[:6] == [
         "Run          run-1, reconciler 1.0",
         "Started by   ada (root on ci-7)",
@@ -71,61 +71,53 @@ def test_a_complete_run_is_shown(tmp_path: Path) -> None:
         '+ done  create batch_export.lake "Lake" (id e1)',
         '~ done  update batch_export.pond "Pond" (id e2)',
     ]
-    assert exit_code_of_run(result.shown) == ExitCode.FINE
+    assert exit_code_of_run(audit((RUN, COMPLETE)).shown) == ExitCode.FINE
 
 
-def test_f8_a_killed_run_shows_what_is_unknown(tmp_path: Path) -> None:
-    result = audit(file_of(tmp_path, (RUN, KILLED)))
-    text = written("audit", "text", result)
+def test_f8_a_killed_run_shows_what_is_unknown() -> None:
+    text = text_of((RUN, KILLED))
     assert "End          no end is recorded: it was killed, or it is still running" in text
     assert '+ unknown   create batch_export.lake "Lake"\n' in text
     assert '~ not sent  update batch_export.pond "Pond"\n' in text
     assert "The outcome of 1 change is unknown." in text
-    assert exit_code_of_run(result.shown) == ExitCode.PARTLY_APPLIED
-    ends = (Planned(PLAN), Done(LAKE, "e1"), Failed(POND, "400: no"))
-    text = written("audit", "text", audit(file_of(tmp_path, (RUN, ends))))
+    assert exit_code_of_run(audit((RUN, KILLED)).shown) == ExitCode.PARTLY_APPLIED
+    text = text_of((RUN, (Planned(PLAN), Done(LAKE, "e1"), Failed(POND, "400: no"))))
     assert '+ done    create batch_export.lake "Lake" (id e1)\n' in text
     assert '~ failed  update batch_export.pond "Pond": 400: no\n' in text
 
 
-def test_several_runs_are_a_line_each_and_the_last_is_shown(tmp_path: Path) -> None:
-    file = file_of(tmp_path, (RUN, KILLED), (OTHER, COMPLETE))
-    first, second, blank, head, *_ = written("audit", "text", audit(file)).splitlines()
+def test_several_runs_are_a_line_each_and_the_last_is_shown() -> None:
+    first, second, blank, head, *_ = text_of(*SEVERAL).splitlines()
     time, end = "2026-06-01T12:00:00+00:00", "it was killed, or it is still running"
     counts = "1 unknown, 1 not sent"
     assert first == f"{time}  run-1  ada (root on ci-7): {counts}; no end is recorded: {end}"
     assert second == f"{time}  run-2  ada on laptop: 2 done; exit code 0, verified"
     assert (blank, head) == ("", "Run          run-2, reconciler 1.0")
-    assert written("audit", "text", audit(file, "run-1")).startswith("Run          run-1,")
+    assert text_of(*SEVERAL, run="run-1").startswith("Run          run-1,")
 
 
-def test_a_run_is_selected_by_the_beginning_of_its_id(tmp_path: Path) -> None:
-    file = file_of(tmp_path, (RUN, KILLED), (OTHER, COMPLETE))
+def test_a_run_is_selected_by_the_beginning_of_its_id() -> None:
     with pytest.raises(BadUsage, match="several runs begin with 'run'") as raised:
-        audit(file, "run")
+        audit(*SEVERAL, run="run")
     assert raised.value.hint == "runs: run-1, run-2"
     with pytest.raises(BadUsage, match="no run begins with 'x'"):
-        audit(file, "x")
+        audit(*SEVERAL, run="x")
 
 
-def test_json_has_every_run(tmp_path: Path) -> None:
-    value = json.loads(
-        written("audit", "json", audit(file_of(tmp_path, (RUN, KILLED), (OTHER, COMPLETE))))
-    )
+def test_json_has_every_run() -> None:
+    value = json.loads(written("audit", "json", audit(*SEVERAL)))
     killed, complete = value["runs"]
     assert (killed["started_by"]["id"], killed["exit_code"]) == ("run-1", None)
     assert [change["ending"] for change in killed["changes"]] == ["unknown", "not sent"]
     assert (complete["exit_code"], complete["verified"]) == (0, True)
 
 
-def test_text_of_a_log_can_not_forge_lines(tmp_path: Path) -> None:
+def test_text_of_a_log_can_not_forge_lines() -> None:
     change = Change(Address("batch_export", "lake"), Action.CREATE, HOSTILE)
     plan = Plan(PlanSource(HOSTILE, HOSTILE, HOSTILE, HOSTILE, head=HOSTILE), (change,))
     hostile = RunInfo(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE)
     sending = Sending("POST", HOSTILE, change_id=change.id)
     events = (Planned(plan), sending, Failed(change, HOSTILE, unknown=True))
-    wide = RenderOptions(Style(width=2_000))
-    text = written("audit", "text", audit(file_of(tmp_path, (hostile, events))), wide)
+    text = text_of((hostile, events))
     assert not breaking(text.replace("\n", ""))
-    killed = written("audit", "text", audit(file_of(tmp_path, (RUN, KILLED))))
-    assert len(text.splitlines()) == len(killed.splitlines()) - 1
+    assert len(text.splitlines()) == len(text_of((RUN, KILLED)).splitlines()) - 1
