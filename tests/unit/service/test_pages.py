@@ -10,10 +10,13 @@ import httpx
 import pytest
 
 from reconciler.errors import IncompleteList, InvalidResponse
+from reconciler.kinds import kinds_by_name
+from reconciler.service.operations import ObjectCalls
 from reconciler.service.pages import MOST_OBJECTS, complete_list
 from tests.conftest import StartService
 from tests.support.emulator import RunningEmulator
 from tests.support.transport import VirtualClock, connected, mocked
+from tests.support.worlds import live_export
 
 PATH = "/api/organizations/org/projects/"
 
@@ -251,3 +254,20 @@ def test_progress_counts_what_arrived(many: RunningEmulator) -> None:
     asyncio.run(run())
     assert seen[0] == (100, 250)
     assert seen[-1] == (250, 250)
+
+
+def test_the_next_page_of_logs_begins_after_what_was_read() -> None:
+    offsets: list[str | None] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        offsets.append(request.url.params.get("offset"))
+        more = f"https://x.example/?page={len(offsets)}" if len(offsets) < 3 else None
+        return httpx.Response(200, json={"next": more, "results": items(0, 2)})
+
+    async def run() -> list[Any]:
+        async with mocked(answer) as transport:
+            calls = ObjectCalls(transport, kinds_by_name()["batch_export"], "org", live_export())
+            return [line async for line in calls.listed("run_logs", run="r")]
+
+    assert len(asyncio.run(run())) == 6
+    assert offsets == [None, "2", "4"]
