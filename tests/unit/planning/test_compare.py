@@ -130,11 +130,10 @@ def query_of(change: Change) -> tuple[Any, Any]:
             "a < 1 or b <= 2 or c > 3 or d >= 4",
             "or(less(a, 1), lessOrEquals(b, 2), greater(c, 3), greaterOrEquals(d, 4))",
         ),
-        (
-            "a < b = c == d != e <> f > g <= h >= i",
-            "greaterOrEquals(lessOrEquals(greater(notEquals(notEquals(equals(equals(less("
-            "a, b), c), d), e), f), g), h), i)",
-        ),
+        ("a < b = c == d", "equals(equals(less(a, b), c), d)"),
+        ("a = b != c <> d", "notEquals(notEquals(equals(a, b), c), d)"),
+        ("a = b < c > d", "greater(less(equals(a, b), c), d)"),
+        ("a = b <= c >= d", "greaterOrEquals(lessOrEquals(equals(a, b), c), d)"),
         ("a + b * c - d / e", "minus(plus(a, multiply(b, c)), divide(d, e))"),
         ("(a + b) * -c % -1", "modulo(multiply(plus(a, b), negate(c)), -1)"),
         ("a || b || c ?? d", "ifNull(concat(a, b, c), d)"),
