@@ -258,9 +258,6 @@ def test_f7_what_is_done_counts_as_done() -> None:
     assert differences(saved, desired, live_of(live_project(2, "Shop"), WEB)) == ()
 
 
-NO_END, END = {"end_at": None}, {"end_at": "2027-01-01T00:00:00Z"}
-
-
 @pytest.mark.parametrize(
     ("resources", "before", "after", "dialects"),
     [
@@ -270,13 +267,6 @@ NO_END, END = {"end_at": None}, {"end_at": "2027-01-01T00:00:00Z"}
             [live_project(created_at=SINCE, primary_dashboard=1)],
             (OLD, OLD),
             id="half created",
-        ),
-        pytest.param(
-            [project(), export(interval="day", **END)],
-            [WEB, live_export(**NO_END)],
-            [WEB, live_export(interval="day", **NO_END)],
-            (OLD, OLD),
-            id="half updated",
         ),
         # The first create of an organization shows the dialect of the server.
         pytest.param(

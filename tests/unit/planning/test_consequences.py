@@ -27,7 +27,8 @@ from tests.support.worlds import (
 
 CAPTURE, MASKING, ACCESS = "capture-turned-on", "masking-reduced", "web-access-widened"
 LESS, RETENTION = "capture-turned-off", "retention-changed"
-MASKS = "session_recording_masking_config"
+MASKS, GROUPS = "session_recording_masking_config", "session_recording_trigger_groups"
+PAYLOAD = "session_recording_network_payload_capture_config"
 
 
 def rules(plan: Plan, about: str = "") -> dict[str, Consequence]:
@@ -110,21 +111,21 @@ def test_every_place_is_a_field_and_every_summary_has_fields_of_its_type() -> No
             assert "SHOWN" in DESTINATION.summary({**example, "config": config})
 
 
+ACME = s3(bucket_name="acme", prefix="web/", region="eu-central-1", compression="gzip")
+TO_7 = {"type": "Postgres", "config": {"database": "d"}, "integration": 7}
+KAFKA = {"type": "Kafka", "config": {"topic": "t", "api_key": "k", "size": 3}}
+
+
 @pytest.mark.parametrize(
     ("destination", "summary"),
     [
-        (
-            s3(bucket_name="acme", prefix="web/", region="eu-central-1", compression="gzip"),
-            "S3 s3://acme/web/ (eu-central-1), JSONLines gzip",
-        ),
-        ({"type": "Postgres", "config": {"database": "d"}, "integration": 7},
-         "Postgres d.public.events, integration 7"),
-        ({"type": "Kafka", "config": {"topic": "t", "api_key": "k", "size": 3}},
-         "Kafka topic t, size 3"),
+        (ACME, "S3 s3://acme/web/ (eu-central-1), JSONLines gzip"),
+        (TO_7, "Postgres d.public.events, integration 7"),
+        (KAFKA, "Kafka topic t, size 3"),
         ({"type": "NoOp"}, "NoOp"),
         (None, ""),
     ],
-)  # fmt: skip
+)
 def test_a_destination_is_described_in_one_line(destination: Any, summary: str) -> None:
     assert DESTINATION.summary(destination) == summary
 
@@ -148,6 +149,7 @@ PAUSED, UNPAUSED = {"paused": True}, {"paused": False}
 ENDED = {"end_at": "2026-05-31"}
 IN_UTC, IN_TOKYO = {"timezone": "UTC"}, {"timezone": "Asia/Tokyo"}
 HTTP = {"destination": {"type": "HTTP", "config": {"url": "https://a/"}}}
+DAILY, TOO_LATE = {"interval": "day"}, "ends-in-the-past gap-before-unpausing"
 JUST_NOW = {"last_paused_at": "2026-06-01T12:00:00Z"}
 
 
@@ -161,17 +163,10 @@ JUST_NOW = {"last_paused_at": "2026-06-01T12:00:00Z"}
         pytest.param(ENDED, PAUSED | ENDED, "", id="pause after its end"),
         pytest.param(PAUSED, UNPAUSED, "gap-before-unpausing", id="unpause"),
         pytest.param(PAUSED | JUST_NOW, UNPAUSED, "", id="unpause at once"),
-        pytest.param(
-            PAUSED | ENDED, UNPAUSED, "ends-in-the-past gap-before-unpausing", id="unpause too late"
-        ),
+        pytest.param(PAUSED | ENDED, UNPAUSED, TOO_LATE, id="unpause after its end"),
         pytest.param({}, {"name": "New", "pinned_id": "e1"}, "", id="name"),
         pytest.param(IN_UTC, IN_TOKYO, "", id="zone of hours"),
-        pytest.param(
-            IN_UTC | {"interval": "day"},
-            IN_TOKYO | {"interval": "day"},
-            "schedule-moved",
-            id="zone of days",
-        ),
+        pytest.param(IN_UTC | DAILY, IN_TOKYO | DAILY, "schedule-moved", id="zone of days"),
         pytest.param({}, {"state": State.ABSENT}, "history-lost", id="delete"),
         pytest.param({}, HTTP, "destination-type-changed", id="type in place"),
     ],
@@ -300,11 +295,8 @@ WIDENED: list[tuple[str, str, Any, Any]] = [
     (CAPTURE, "session_recording_sample_rate", "0.10", None),
     (CAPTURE, "session_recording_linked_flag", {"id": 1, "key": "f"}, None),
     (CAPTURE, "session_recording_linked_flag", {"id": 1, "key": "f"}, {"id": 2, "key": "g"}),
-    (CAPTURE, "session_recording_trigger_groups", {"version": 2, "groups": []}, None),
-    (
-        *(CAPTURE, "session_recording_network_payload_capture_config"),
-        *({"recordHeaders": True}, {"recordHeaders": True, "recordBody": True}),
-    ),
+    (CAPTURE, GROUPS, {"version": 2, "groups": []}, None),
+    (CAPTURE, PAYLOAD, {"recordHeaders": True}, {"recordHeaders": True, "recordBody": True}),
     (CAPTURE, "session_recording_minimum_duration_milliseconds", 5000, 0),
     (CAPTURE, "session_recording_minimum_duration_milliseconds", 5000, None),
     (CAPTURE, "logs_settings", {"capture": False}, {"capture": True}),
@@ -346,10 +338,7 @@ LOSES = [
     (LESS, "recording_domains", ["https://a.example", "https://b.example"], ["https://a.example"]),
     (LESS, "session_recording_sample_rate", 1, 0),
     (LESS, "session_recording_linked_flag", None, {"id": 1, "key": "f"}),
-    (
-        *(LESS, "session_recording_trigger_groups"),
-        *({"version": 2, "groups": [1]}, {"version": 2, "groups": [1, 2]}),
-    ),
+    (LESS, GROUPS, {"version": 2, "groups": [1]}, {"version": 2, "groups": [1, 2]}),
     (LESS, "autocapture_exceptions_errors_to_ignore", [], [".*"]),
     (RETENTION, "session_recording_retention_period", "1y", "30d"),
     (RETENTION, "session_recording_retention_period", "1y", "for ever"),

@@ -85,45 +85,29 @@ def ended(**body: Any) -> LiveObject:
 @pytest.mark.parametrize(
     ("resource", "live", "rules"),
     [
-        pytest.param(export(state=State.ABSENT), live_export(), "", id="a deletion of S3"),
-        pytest.param(export(paused=True), live_export(), "", id="a pause of S3"),
-        pytest.param(
-            export(destination=KEYED), None, "field-required not-accepted", id="AwsS3 with keys"
-        ),
-        pytest.param(
-            export(parent=None, destination=AWS), None, "project-required", id="no project"
-        ),
-        pytest.param(project(access_control=False), None, "not-accepted", id="access control"),
-        pytest.param(project(access_control=None), None, "", id="no access control"),
-        pytest.param(
-            project(access_control=True),
-            live_project(access_control=False),
-            "not-accepted",
-            id="access control of a live project",
-        ),
-        pytest.param(RENAMED, ended(), "schedule-deleted", id="an update after the end"),
-        pytest.param(
-            export(destination=AWS, paused=True),
-            ended(),
-            "schedule-deleted",
-            id="a pause after the end",
-        ),
-        pytest.param(RENAMED, ended(last_updated_at="2026-05-30T00:00:00Z"), "", id="soon"),
-        pytest.param(RENAMED, ended(paused=True), "", id="a paused export after the end"),
-        pytest.param(export(destination=AWS, end_at="2020-01-01"), None, "", id="a past end"),
-        pytest.param(export(**QUERY), None, "query-not-accepted", id="the first query"),
-        pytest.param(export(**QUERY), live_export("e2", "O", **OTHER_QUERY), "", id="a 2nd query"),
-        pytest.param(export(**QUERY), live_export("e2", "O", timezone="UTC"), "", id="spring 2026"),
+        # S3 is refused where it is created or moved only.
+        (export(state=State.ABSENT), live_export(), ""),
+        (export(paused=True), live_export(), ""),
+        (export(destination=KEYED), None, "field-required not-accepted"),
+        (export(parent=None, destination=AWS), None, "project-required"),
+        (project(access_control=False), None, "not-accepted"),
+        (project(access_control=None), None, ""),
+        (project(access_control=True), live_project(access_control=False), "not-accepted"),
+        # The schedule of an export is deleted some time after its end.
+        (RENAMED, ended(), "schedule-deleted"),
+        (export(destination=AWS, paused=True), ended(), "schedule-deleted"),
+        (RENAMED, ended(last_updated_at="2026-05-30T00:00:00Z"), ""),
+        (RENAMED, ended(paused=True), ""),
+        (export(destination=AWS, end_at="2020-01-01"), None, ""),
+        # A query shows in other exports, if the server accepts it.
+        (export(**QUERY), None, "query-not-accepted"),
+        (export(**QUERY), live_export("e2", "Other", **OTHER_QUERY), ""),
+        (export(**QUERY), live_export("e2", "Other", timezone="UTC"), ""),
         # I15: a replacement takes filters over that its model may not have.
-        pytest.param(persons(), FILTERED, "filters-not-accepted", id="filters that are taken over"),
-        pytest.param(persons(filters=None), FILTERED, "", id="a replacement without the filters"),
-        pytest.param(export(destination=AWS, filters=[FILTER]), None, "", id="filters of events"),
-        pytest.param(
-            export(destination=AWS, filters=[FILTER], model="sessions"),
-            None,
-            "filters-not-accepted",
-            id="filters of sessions",
-        ),
+        (persons(), FILTERED, "filters-not-accepted"),
+        (persons(filters=None), FILTERED, ""),
+        (export(destination=AWS, filters=[FILTER]), None, ""),
+        (export(destination=AWS, filters=[FILTER], model="sessions"), None, "filters-not-accepted"),
     ],
 )
 def test_experience_19_what_the_server_refuses_is_a_policy_violation(

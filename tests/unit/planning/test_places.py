@@ -485,7 +485,7 @@ def test_the_places_of_an_object_that_is_taken_over_by_id_are_new(
         ("select 'from x' from events -- from y", "events"),
         ("select a from events union all select b, c from events join x.y", "events, x.y"),
     ],
-)  # fmt: skip
+)
 def test_every_table_of_a_query_is_named(query: str, expected: str) -> None:
     """A comma join named the first table only."""
     (text,) = texts(changed(export(model="hogql", sql_query=query), before=()), Novelty.QUERY)

@@ -167,6 +167,7 @@ ABSENT = replace(project(), state=State.ABSENT)
 PINNED = replace(project(name="Shop"), pinned_id="1")
 MOVED = replace(export(lifecycle=Lifecycle(allow_replace=True)), pinned_id="e1")
 SHORT, SHORT_APP, SHORT_SHOP = short(), short(2, "App"), short(3, "Shop")
+THREE, WEB_AND_APP = [SHORT, SHORT_APP, SHORT_SHOP], desired_of(project(), project("app"))
 LAKE, IN_APP = live_export(), live_export(parent=2)
 TARGET = Selection(targets=("project.web",))
 
@@ -191,11 +192,7 @@ TARGET = Selection(targets=("project.web",))
         # It may be pending deletion, and then its name is free.
         pytest.param([project(name="WEB")], [SHORT], {}, "1", id="a namesake of a new object"),
         pytest.param([project(), MOVED], [SHORT, SHORT_APP, IN_APP], {}, "12", id="a move"),
-        pytest.param(
-            *([project()], [SHORT, SHORT_APP, SHORT_SHOP]),
-            *({"base": desired_of(project(), project("app"))}, "2"),
-            id="what is pruned",
-        ),
+        pytest.param([project()], THREE, {"base": WEB_AND_APP}, "2", id="what is pruned"),
         pytest.param([URLS, APP_URLS], [SHORT, SHORT_APP], {"of": TARGET}, "1", id="a selection"),
     ],
 )
