@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage
 from reconciler.files.loading import load, load_all
-from reconciler.model.values import Address, SecretRef, SecretValue
+from reconciler.model.values import Address, SecretRef
 from tests.support.cli import write
 from tests.support.workspaces import LAKE, PROJECT, VERSION, codes, lake, loaded, s3, told
 
@@ -198,11 +197,3 @@ def test_a_literal_secret_is_taken_out_of_each_that_shares_a_variable(tmp_path: 
         assert config["token"] == SecretRef.of("literal", argument)
         assert found.secrets.literals[argument].reveal() == "hunter2"
     assert "hunter2" not in repr(found)
-
-
-def test_a_secret_value_gives_nothing_away() -> None:
-    secret = SecretValue("hunter2")
-    assert "hunter2" not in f"{secret} {secret!r} {secret:>20}"
-    for use in (pickle.dumps, hash, lambda value: value == "hunter2"):
-        with pytest.raises(TypeError):
-            use(secret)

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.decoding import Ending, InvalidPlanFile, LoggedChange, LoggedRun, read_log
+from reconciler.model.decoding import Ending, InvalidPlanFile, LoggedRun, read_log
 from reconciler.model.event import (
     Done,
     Ended,
@@ -41,17 +41,21 @@ def sent(status: int | None, **parts: Any) -> Sent:
     return Sent("POST", PATH, status, change_id=CREATE.id, **parts)
 
 
+def runs_of(data: bytes) -> tuple[LoggedRun, ...]:
+    runs = read_log(data)
+    assert runs is not None
+    return runs
+
+
 def run_of(*events: Event) -> LoggedRun:
     """The only run of a log that begins with the plan."""
-    runs = read_log(log_of(Planned(PLAN), *events))
-    assert runs is not None
-    (run,) = runs
+    (run,) = runs_of(log_of(Planned(PLAN), *events))
     return run
 
 
-def created(*events: Event) -> LoggedChange:
-    """The create of a run with these events."""
-    return run_of(Started(CREATE), *events).changes[0]
+def endings(data: bytes) -> list[Ending]:
+    """Return how the create ended in each run."""
+    return [run.changes[0].ending for run in runs_of(data)]
 
 
 def test_a_run_is_read_with_its_plan_and_who_started_it() -> None:
@@ -66,14 +70,11 @@ def test_a_run_is_read_with_its_plan_and_who_started_it() -> None:
 def test_runs_that_append_to_one_file_at_once_are_separated() -> None:
     first = log_of(Planned(PLAN), Done(CREATE, "e1"), Ended(Report())).splitlines(keepends=True)
     second = log_of(Planned(PLAN), Skipped(CREATE, "x"), run=OTHER).splitlines(keepends=True)
-    mixed = b"".join([first[0], second[0], first[1], second[1], first[2]])
-    runs = read_log(mixed)
-    assert runs is not None
-    assert [(run.started_by.id, run.changes[0].ending) for run in runs] == [
-        ("run-1", Ending.DONE),
-        ("run-2", Ending.SKIPPED),
+    mixed = runs_of(b"".join([first[0], second[0], first[1], second[1], first[2]]))
+    assert [(run.started_by.id, run.changes[0].ending, run.exit_code) for run in mixed] == [
+        ("run-1", Ending.DONE, 0),
+        ("run-2", Ending.SKIPPED, None),
     ]
-    assert [run.exit_code for run in runs] == [0, None]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_runs_that_append_to_one_file_at_once_are_separated() -> None:
 def test_f8_the_log_says_how_a_change_ended_or_that_it_is_unknown(
     events: list[Event], ending: Ending
 ) -> None:
-    assert created(*events).ending is ending
+    assert endings(log_of(Planned(PLAN), Started(CREATE), *events)) == [ending]
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"{}", b"[]", b"- yaml", encode(PLAN), b"null\n{}"])
@@ -105,23 +106,15 @@ def test_anything_else_is_no_log(data: bytes) -> None:
 @pytest.mark.parametrize("cut", [1, 10, 40])
 def test_a_line_that_was_cut_off_is_ignored_at_the_end_and_before_a_run(cut: int) -> None:
     data = log_of(Planned(PLAN), Interrupting(), Done(CREATE, "e1"))[:-1][:-cut]
-    assert created_endings(data) == [Ending.NOT_SENT]
-    assert created_endings(data + b"\n" + log_of(Planned(PLAN), run=OTHER)) == [Ending.NOT_SENT] * 2
+    assert endings(data) == [Ending.NOT_SENT]
+    assert endings(data + b"\n" + log_of(Planned(PLAN), run=OTHER)) == [Ending.NOT_SENT] * 2
 
 
 @pytest.mark.parametrize("broken", [1, 3])
 def test_a_plan_that_was_cut_off_hides_no_later_run(broken: int) -> None:
-    data = (log_of(Planned(PLAN))[:200] + b"\n") * broken
-    data += log_of(Planned(PLAN), Done(CREATE, "e1"))
-    data += (log_of(Planned(PLAN))[:200] + b"\n") * broken
-    data += log_of(Planned(PLAN), run=OTHER)
-    assert created_endings(data) == [Ending.DONE, Ending.NOT_SENT]
-
-
-def created_endings(data: bytes) -> list[Ending]:
-    runs = read_log(data)
-    assert runs is not None
-    return [run.changes[0].ending for run in runs]
+    cut = (log_of(Planned(PLAN))[:200] + b"\n") * broken
+    data = cut + log_of(Planned(PLAN), Done(CREATE, "e1")) + cut + log_of(Planned(PLAN), run=OTHER)
+    assert endings(data) == [Ending.DONE, Ending.NOT_SENT]
 
 
 @pytest.mark.parametrize(

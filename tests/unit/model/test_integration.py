@@ -42,14 +42,14 @@ def test_names_of_integrations(kind: str, config: dict[str, Any], text: str) -> 
 @pytest.mark.parametrize(
     "config",
     [
-        {"name": "n", "aws_secret_access_key": "hunter2"},
-        {"name": "n", "endpoint_url": "https://me:hunter2@s.x"},
-        {"name": "n", "ssl_root_cert": "hunter2"},
-        {"name": "n", "account": {"password": "hunter2"}},
+        {"aws_secret_access_key": "hunter2"},
+        {"endpoint_url": "https://me:hunter2@s.x"},
+        {"ssl_root_cert": "hunter2"},
+        {"account": {"password": "hunter2"}},
     ],
 )
 def test_secrets_in_old_rows_are_not_read(config: dict[str, Any]) -> None:
-    assert shown("aws-s3", **config) == "n (7)"
+    assert shown("aws-s3", name="n", **config) == "n (7)"
 
 
 @pytest.mark.parametrize(

@@ -87,15 +87,11 @@ def test_trap_15_52_a_tick_is_due_after_its_delay_and_some_minutes() -> None:
         assert last.end.strftime("%H:%M") == end
 
 
-def test_ranges_are_aligned_outward() -> None:
-    hourly = schedule()
-    start, end = at("2026-01-01T10:20Z"), at("2026-01-01T12:20Z")
-    assert hourly.outward(start, end) == Interval(at("2026-01-01T10:00Z"), at("2026-01-01T13:00Z"))
-
-
-def test_a_paused_schedule_has_no_next_tick() -> None:
-    paused = schedule(paused=True, last_paused_at="2026-01-01T10:00:00Z")
-    assert paused.next_tick(at("2026-01-01T12:00Z")) is None
+def test_ranges_are_aligned_outward_and_a_paused_schedule_has_no_next_tick() -> None:
+    hourly = schedule(paused=True, last_paused_at="2026-01-01T10:00:00Z")
+    outward = hourly.outward(at("2026-01-01T10:20Z"), at("2026-01-01T12:20Z"))
+    assert outward == Interval(at("2026-01-01T10:00Z"), at("2026-01-01T13:00Z"))
+    assert hourly.next_tick(at("2026-01-01T12:00Z")) is None
 
 
 @pytest.mark.parametrize(

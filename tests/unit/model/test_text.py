@@ -1,4 +1,4 @@
-"""Text of others inside messages: one line, no steering, no end of the quotes."""
+"""Text of others inside messages: one line, no steering, no end of the quotes; and suggestions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.text import joined, misleading, plain_json, printable, quoted, safe_output
+from reconciler.model.text import (
+    choice,
+    joined,
+    misleading,
+    near_miss,
+    nearest,
+    plain_json,
+    printable,
+    quoted,
+    safe_output,
+)
 
 _SPITEFUL = st.text(
     st.sampled_from(
@@ -67,27 +77,32 @@ def test_plain_json_says_the_same(value: object) -> None:
         ("\u0435\u0301d", "\\u0435\u0301d"),
         ("\u0435\u200bd", r"\u0435\u200bd"),
         ("x\n\u0435d", r"x\n\u0435d"),
-        # Words of one script are normal, also beside others, and Latin beside Han, Kana or Hangul.
-        *(
-            (text, text)
-            for text in ("\u043c\u0438\u0440 Lake", "Lake-\u043c\u0438\u0440", "\u03a9\u2026Lake")
-        ),
-        *(
-            (text, text)
-            for text in (
-                "T\u30b7\u30e3\u30c4",
-                "\u4e2d\u6587abc",
-                "K\ud31d",
-                "\u00b5s",
-                "caf\u00e9",
-            )
-        ),
         ("\u043c\u0438\u0440\n\u043c\u0438\u0440", "\u043c\u0438\u0440\\n\u043c\u0438\u0440"),
+        # Spaces, and letters that look like others.
+        ("per\u00a0sons", r"per\xa0sons"),
+        ("a\u2009b\u3000c", r"a\u2009b\u3000c"),
+        ("\u13a0cme", r"\u13a0cme"),
+        ("\u0585rders", r"\u0585rders"),
+        ("\ua4d0cme", r"\ua4d0cme"),
+        ("\U0001d41acme", r"\U0001d41acme"),
     ],
 )
 def test_r2_what_misleads_a_reader_is_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
     assert safe_output(f"\x1b[1m{text}\x1b[0m").replace("\n", "\\n") == f"\x1b[1m{shown}\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("\u043c\u0438\u0440 Lake", "Lake-\u043c\u0438\u0440", "\u03a9\u2026Lake"),
+        *("T\u30b7\u30e3\u30c4", "\u4e2d\u6587abc", "K\ud31d", "\u00b5s", "caf\u00e9 20 \u2103"),
+        *("\u13a0\u13a1 web", "\u0531\u0532", "web\u30c7\u30fc\u30bf"),
+    ],
+)
+def test_words_of_one_script_are_not_escaped(text: str) -> None:
+    """Also beside others, and Latin beside Han, Kana or Hangul."""
+    assert printable(text) == safe_output(text) == text
 
 
 def test_experience_29_hints_are_joined_as_sentences() -> None:
@@ -97,24 +112,31 @@ def test_experience_29_hints_are_joined_as_sentences() -> None:
     assert joined(None, "") == ""
 
 
+MANY = [f"export-{number}" for number in range(500)] + ["orders", "visits"]
+
+
+@pytest.mark.parametrize("known", [MANY, MANY[-2:]], ids=["many", "few"])
+@pytest.mark.parametrize("given", ["ordes", "oders", "ordersx", "ordres", "Orders", "ord"])
+def test_a_slip_is_corrected_among_few_names_and_among_many(given: str, known: list[str]) -> None:
+    assert nearest(given, known) == "orders"
+
+
+def test_every_one_of_many_misspelt_names_has_a_suggestion_or_a_list_of_the_known_ones() -> None:
+    assert [nearest(f"exprot-{number}", MANY) for number in range(500)] == MANY[:500]
+    assert choice("web", MANY).startswith("allowed: export-0, export-1, ")
+    assert choice("web", MANY).endswith(" and 486 more")
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("given", "right"),
     [
-        "per\u00a0sons",
-        "a\u2009b",
-        "a\u3000b",
-        "\u13a0cme",
-        "\u0585rders",
-        "\ua4d0cme",
-        "\U0001d41acme",
+        *(("dayly", "day"), ("hourly", "hour"), ("hoour", "hour"), ("Houris", "hour")),
+        # Too short, too far, no letters only, and the value itself.
+        *(("dya", None), ("month", None), ("S3000", None), ("hours\u202e", None), (5, None)),
+        *(("every 5 minuts", None), ("hour", None)),
     ],
 )
-def test_spaces_and_letters_that_look_like_others_are_escaped(text: str) -> None:
-    assert printable(text).isascii()
-
-
-@pytest.mark.parametrize(
-    "text", ["\u13a0\u13a1 web", "\u0531\u0532", "web\u30c7\u30fc\u30bf", "caf\u00e9 20 \u2103"]
-)
-def test_words_of_one_script_are_not_escaped(text: str) -> None:
-    assert printable(text) == text
+def test_plan_v9_a_near_miss_has_five_letters_and_at_most_two_wrong_ones(
+    given: str | int, right: str | None
+) -> None:
+    assert near_miss(given, ("hour", "day", "week", "every 5 minutes")) == right

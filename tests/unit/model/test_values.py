@@ -1,7 +1,8 @@
-"""Walking JSON and changing its leaves, and the syntax of references."""
+"""Walking JSON and changing its leaves, the syntax of references, and values of secrets."""
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from reconciler.model.values import (
     PLAIN,
     Reference,
     SecretRef,
+    SecretValue,
     is_only_references,
     leaves,
     map_leaves,
@@ -22,9 +24,8 @@ VALUE: dict[str, Any] = {"a": [1, {"b": "x"}], "c": {}, "d": SecretRef.of("env",
 
 
 def test_everything_is_walked_containers_first() -> None:
-    assert [path for path, _ in walk(VALUE)] == [
-        (), ("a",), ("a", 0), ("a", 1), ("a", 1, "b"), ("c",), ("d",),
-    ]  # fmt: skip
+    below = [("a",), ("a", 0), ("a", 1), ("a", 1, "b"), ("c",), ("d",)]
+    assert [path for path, _ in walk(VALUE)] == [(), *below]
     assert [path for path, _ in leaves(VALUE)] == [("a", 0), ("a", 1, "b"), ("d",)]
     assert [path for path, _ in mapped_leaves(VALUE)] == [("a",), ("c",), ("d",)]
 
@@ -58,3 +59,11 @@ def test_a_reference_knows_its_provider_and_argument() -> None:
     assert not is_only_references(str(plain))
     assert is_only_references("${var:a}${var:b}")
     assert not is_only_references("${var:a} and more")
+
+
+def test_a_secret_value_gives_nothing_away() -> None:
+    secret = SecretValue("hunter2")
+    assert "hunter2" not in f"{secret} {secret!r} {secret:>20}"
+    for use in (pickle.dumps, hash, lambda value: value == "hunter2"):
+        with pytest.raises(TypeError):
+            use(secret)
