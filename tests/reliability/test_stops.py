@@ -14,14 +14,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.settings import Window
 from tests.reliability.processes import Command, environ_of
 from tests.reliability.runs import applier
 from tests.reliability.scenarios import Scenario, one_create
 from tests.reliability.service import Line, Service, running_service
 from tests.support.cli import without_progress
 from tests.support.limits import LONG, TIMEOUT
-from tests.support.virtual_loop import run_virtually
 
 EXPORTS = "*/batch_exports/"
 HANG = {"fault": "hang"}
@@ -39,39 +37,8 @@ WAITS: Mapping[str, Mapping[str, Any]] = {
 }
 STATES = (*WAITS, "rate", "verification", "prompt")
 SIGNALS = (Signals.SIGINT, Signals.SIGTERM, Signals.SIGHUP)
-GRACE = 5.0
 PATIENT = {"timeout": "1h", "retry_for": "1h"}
 """A process waits longer than its test may take, so that only the signal ends it."""
-
-
-@pytest.mark.parametrize(
-    ("wait", "stops"),
-    [
-        *((wait, 1) for wait in (*WAITS, "rate", "verification")),
-        *((wait, 2) for wait in ("hanging create", "hanging update", "verification")),
-    ],
-)
-def test_f5_a_run_ends_within_its_grace_after_a_stop_and_at_once_after_two(
-    wait: str, stops: int, tmp_path: Path
-) -> None:
-    async def run() -> tuple[int, float]:
-        scenario = one_create()
-        async with running_service(scenario.seed) as service:
-            await service.fail(*await faults_of(wait, service, scenario, tmp_path))
-            rate = (Window(5, 3_600),) if wait == "rate" else None
-            user = await applier(service, tmp_path, settings={"rate": rate})
-            running = asyncio.create_task(user.apply())
-            await asyncio.sleep(11)
-            for _ in range(stops):
-                await asyncio.sleep(1)
-                assert not running.done(), running.result()
-                user.stop.request()
-            ran = await running
-            return ran.code, ran.seconds - 11 - stops
-
-    code, seconds = run_virtually(run())
-    assert code == 130
-    assert seconds <= (GRACE + 0.5 if stops == 1 else 0.5)
 
 
 async def faults_of(

@@ -61,17 +61,6 @@ def failing(error: Exception, *, after: int = 0) -> Callable[[Record], None]:
     return listen
 
 
-def test_events_are_numbered_and_have_the_run_and_the_time() -> None:
-    written: list[Record] = []
-    bus = bus_of(Output("log", written.append))
-    for event in (Planned(PLAN), Verifying(), Ended(Report())):
-        bus(event)
-    assert [(record.sequence, record.run, record.time) for record in written] == [
-        (number, RUN, NOW.isoformat()) for number in (1, 2, 3)
-    ]
-    assert bus.problems == ()
-
-
 @pytest.mark.parametrize(
     "error",
     [

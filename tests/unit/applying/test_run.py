@@ -28,8 +28,8 @@ from reconciler.model.values import Address
 from reconciler.service.pace import Stop
 from tests.support.transport import mocked
 from tests.support.virtual_loop import LoopClock, run_virtually
-from tests.support.worlds import desired_of, live_of, planned, project
-from tests.unit.applying.conftest import World, lake
+from tests.support.worlds import desired_of, export, live_of, planned, project, with_secrets
+from tests.unit.applying.conftest import SECRETS, World, lake
 
 PARALLELISM = 8
 
@@ -78,6 +78,16 @@ def test_a_failure_skips_only_what_depends_on_it(world: World) -> None:
         ("batch_export.web-2", "create of project.web failed"),
     }
     assert world.names() == ["App", "App-1", "App-2"]
+
+
+def test_secrets_are_masked_in_errors(world: World) -> None:
+    world.environ = SECRETS
+    world.fail({"method": "POST", "path": "*/batch_exports/"}, fault="error", status=400, echo=True)
+    plan = planned(desired_of(project(), export(destination=with_secrets())), live_of())
+    (failed,) = world.apply(plan).failed
+    assert "***" in failed.error
+    assert "hunter2" not in failed.error
+    assert "key-id" not in failed.error
 
 
 def test_a_refused_key_ends_the_run_early(world: World) -> None:

@@ -93,6 +93,11 @@ def test_what_is_not_repeated_and_for_how_long_a_read_is(
     assert names.count("Web") == isinstance(raised.value, AmbiguousOutcome)
 
 
+def test_a_response_may_be_compressed(emulator: RunningEmulator) -> None:
+    emulator.admin("PUT", "faults", [{"fault": "gzip", "megabytes": 1}])
+    assert send(emulator, read(emulator)).status == 200
+
+
 def test_a_request_that_was_not_sent_is_repeated_and_its_outcome_is_known(
     emulator: RunningEmulator,
 ) -> None:
