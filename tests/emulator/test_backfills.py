@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -25,16 +26,16 @@ from tests.emulator.operations import (
 )
 
 
-def hour(text: str) -> str:
-    """A time of 1 October."""
-    return f"2026-10-01T{text}:00Z"
+def at(text: str) -> str | None:
+    """A time of 1 October, or a whole time, or none (`-`)."""
+    return None if text == "-" else f"2026-10-01T{text}:00Z" if text[2:3] == ":" else text
 
 
 @fact("1.8", "backfills have two paths and three kinds of answers", rules=(28, 43))
 def test_paths_and_answers_of_backfills(api: Api) -> None:
     export = api.create()
     single = api.call("POST", of(api, export, "backfill/"), {"start_at": START, "end_at": END})
-    later = {"start_at": END, "end_at": hour("04:00")}
+    later = {"start_at": END, "end_at": at("04:00")}
     several = api.call("POST", of(api, export, "backfills/"), later)
     if api.dialect == "2026":
         refused(single, 404, "not_found")
@@ -77,70 +78,55 @@ NO_DATA = {
 ONE = {"total_runs": 1, "finished_runs": 1, "progress": 1.0}
 OPEN = {"end_at": None, "status": "Completed"}
 BERLIN = {"interval": "day", "timezone": "Europe/Berlin"}
-NOON, LATE = hour("10:00"), "2026-10-01T00:30:00Z"
-DAYS = ("2026-03-27T23", "2026-03-28T23", "2026-03-29T22", "2026-03-30T22")
-Range = tuple[dict[str, Any], str | None, str | None, str | None, list[Any], dict[str, Any]]
-"""Fields of an export, its first data, bounds, the bounds of its runs, and fields of the row."""
+ENDED, FAILED = no_op(end_at="2026-09-01T00:00:00Z"), {"status": "Failed", "progress": None}
+Range = tuple[dict[str, Any], str, str, str, dict[str, Any]]
+"""Fields of an export, its first data, a range, the bounds of its runs, and fields of the row."""
 RANGES: dict[tuple[str, ...], dict[str, Range]] = {
     ALL: {
-        "an incomplete last interval is dropped": (
-            *({}, None, NOON, hour("12:20")),
-            *([NOON, hour("11:00"), hour("12:00")], {}),
-        ),
-        "runs start at the start of the range, aligned or not": (
-            *({}, None, hour("20:10"), hour("21:30")),
-            *([hour("20:10"), hour("21:10")], {}),
-        ),
+        "an incomplete last interval is dropped": ({}, "", "10:00 12:20", "10:00 11:00 12:00", {}),
+        "runs start at the start of the range": ({}, "", "20:10 21:30", "20:10 21:10", {}),
     },
     REAL: {
-        "NoOp needs no end": (
-            *(no_op(), None, "2026-10-07T07:10:00Z", None),
-            *([f"2026-10-07T{number:02}:10:00Z" for number in (7, 8, 9, 10)], OPEN),
-        ),
-        "a week after end_at the schedule is gone": (
-            *(no_op(end_at="2026-09-01T00:00:00Z"), None, START, END),
-            *([], {"status": "Failed", "progress": None}),
-        ),
+        "NoOp needs no end": (no_op(), "", "07:10 -", "07:10 08:10 09:10 10:10", OPEN),
+        "a week after end_at the schedule is gone": (ENDED, "", "00:00 03:00", "", FAILED),
     },
     YEAR: {
         "without a start there is one run": (
-            *(no_op(), None, None, "2000-01-01T00:00:00Z"),
-            *([None, "2000-01-01T00:00:00Z"], {"progress": ONE}),
+            *(no_op(), "", "- 2000-01-01T00:00:00Z"),
+            *("- 2000-01-01T00:00:00Z", {"progress": ONE}),
         ),
         "the start moves to the first data": (
-            *(no_op(), hour("01:20"), START, END),
-            *([hour("01:00"), hour("02:00"), END], {"start_at": hour("01:00")}),
+            *(no_op(), "01:20", "00:00 03:00"),
+            *("01:00 02:00 03:00", {"start_at": at("01:00")}),
         ),
     },
     ("interface",): {
-        "the start moves to the first data": (
-            *(no_op(), hour("01:20"), START, END),
-            *([hour("01:00"), hour("02:00"), END], {}),
-        ),
+        "the start moves": (no_op(), "01:20", "00:00 03:00", "01:00 02:00 03:00", {}),
     },
     NEWEST: {
         "days follow local time and have 23 to 25 hours": (
-            *(BERLIN, None, "2026-03-28", "2026-03-31"),
-            *([f"{day}:00:00Z" for day in DAYS], {}),
+            *(BERLIN, "", "2026-03-28 2026-03-31"),
+            " ".join(f"2026-03-{day}:00:00Z" for day in ("27T23", "28T23", "29T22", "30T22")),
+            {},
         ),
         "leading intervals without data make no runs": (
-            *({}, hour("02:20"), START, hour("04:00")),
-            [hour("02:00"), hour("03:00"), hour("04:00")],
-            {"start_at": START, "adjusted_start_at": hour("02:00")},
+            *({}, "02:20", "00:00 04:00", "02:00 03:00 04:00"),
+            {"start_at": START, "adjusted_start_at": at("02:00")},
         ),
         "an adjusted start can lie before an unaligned start": (
-            *({}, None, LATE, hour("01:30")),
-            *([LATE, hour("01:30")], {"adjusted_start_at": START}),
+            *({}, "", "00:30 01:30", "00:30 01:30"),
+            {"adjusted_start_at": START},
         ),
-        "no data at all": ({}, "never", START, END, [], NO_DATA),
-        "data after the range": ({}, "2026-10-05T00:00:00Z", START, END, [], NO_DATA),
+        "no data at all": ({}, "never", "00:00 03:00", "", NO_DATA),
+        "data after the range": ({}, "09:00", "00:00 03:00", "", NO_DATA),
         "other forms of dates": (
-            *({"interval": "day"}, None, "20260101", "20260103"),
-            *([f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)], {}),
+            *({"interval": "day"}, "", "20260101 20260103"),
+            " ".join(f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)),
+            {},
         ),
         "a week": (
-            *({"interval": "week"}, None, "2026-W01-7", "2026-W02-7"),
-            *(["2026-01-04T00:00:00Z", "2026-01-11T00:00:00Z"], {}),
+            *({"interval": "week"}, "", "2026-W01-7 2026-W02-7"),
+            *("2026-01-04T00:00:00Z 2026-01-11T00:00:00Z", {}),
         ),
     },
 }
@@ -148,14 +134,16 @@ RANGES: dict[tuple[str, ...], dict[str, Range]] = {
 
 @facts("8.2", RANGES)
 def test_the_runs_of_a_range(api: Api, row: Range) -> None:
-    fields, first, start, end, bounds, shown = row
-    settings(api, first_data_at=first)
+    fields, first, bounds, expected, shown = row
+    settings(api, first_data_at=at(first) if first else None)
+    set_clock(api, "2026-10-01T10:20:00Z" if bounds.endswith("-") else "2026-10-07T10:20:00Z")
     export = api.create(**fields)
-    begun(api, export, start, end)
+    begun(api, export, *map(at, bounds.split()))
     api.emulator.advance(minutes=30)
     made = sorted(runs(api, export), key=lambda run: run["data_interval_end"])
-    assert [run["data_interval_start"] for run in made] == bounds[:-1]
-    assert [run["data_interval_end"] for run in made] == bounds[1:]
+    times = list(map(at, expected.split()))
+    found = [(run["data_interval_start"], run["data_interval_end"]) for run in made]
+    assert found == list(pairwise(times))
     if shown:
         told = backfills(api, export)[0]
         assert {name: told[name] for name in shown} == shown
@@ -183,7 +171,7 @@ def test_ranges_without_data_in_older_servers(api: Api) -> None:
     settings(api, first_data_at="never")
     detail = invalid(backfill(api, export, START, END))
     assert detail == "There is no data to backfill for this model."
-    settings(api, first_data_at=hour("01:20"))
+    settings(api, first_data_at=at("01:20"))
     early = backfill(api, export, "2026-09-01T00:00:00Z", START)
     assert "contains no data. The earliest possible" in invalid(early)
     answer = begun(api, export)
@@ -255,7 +243,7 @@ def test_too_many_backfills(api: Api) -> None:
     assert settings(api, backfill_limit=5)["backfill_limit"] == 5
     first, second = api.create(), api.create(name="second")
     for number in range(1, 5):
-        begun(api, first, START, hour(f"0{number}:00"))
+        begun(api, first, START, at(f"0{number}:00"))
     begun(api, second)
     answer = backfill(api, second, START, "2026-10-02T00:00:00Z")
     detail = refused(answer, 429, "too_many_concurrent_backfills")
