@@ -303,8 +303,11 @@ class Drawing:
         return _all(_removal("project", key), _emptying(key))
 
     def remove_all(self) -> Edit:
-        names = self.files.keys() - {"reconciler.yaml"}
-        return lambda files: files.update({x: {"projects": {}, "batch_exports": {}} for x in names})
+        def remove(files: Files) -> None:
+            for name in files.keys() - {"reconciler.yaml"}:
+                files[name] = {"projects": {}, "batch_exports": {}}
+
+        return remove
 
     def absent(self) -> Edit:
         return self._change(lambda body: body.update(state="absent"))

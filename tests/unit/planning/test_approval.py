@@ -148,7 +148,6 @@ OLD_KEY["config"]["aws_access_key_id"] = SecretRef.of("env", "OLD")
 SECRET = export(destination=with_secrets())
 HUNTER = export(destination=s3(prefix="hunter2/"))
 NO_OP: Any = {"sql_query": "SELECT 1", "destination": {"type": "NoOp", "config": {}}}
-MADE = live_export(created_at=SINCE, **NO_OP)
 OF_WEEK = live_export(interval="week")
 OLD_PREFIX, OF_HUNTER = (live_export(destination=s3(prefix=p)) for p in ("old/", "hunter2/"))
 SEA_GONE, SEA_PAUSED = export("sea", **ABSENT), live_export("e2", "Sea", paused=True)
@@ -259,11 +258,10 @@ def test_f7_what_is_done_counts_as_done() -> None:
 
 
 @pytest.mark.parametrize(
-    ("resources", "before", "after", "dialects"),
+    ("resources", "made", "dialects"),
     [
         pytest.param(
             [project(timezone="UTC", primary_dashboard=3), export()],
-            [],
             [live_project(created_at=SINCE, primary_dashboard=1)],
             (OLD, OLD),
             id="half created",
@@ -271,22 +269,19 @@ def test_f7_what_is_done_counts_as_done() -> None:
         # The first create of an organization shows the dialect of the server.
         pytest.param(
             [project(), export(**NO_OP), export("sea", **NO_OP)],
-            [],
-            [WEB, MADE],
+            [WEB, live_export(created_at=SINCE, **NO_OP)],
             (None, Dialect.V2026),
             id="of another dialect",
         ),
     ],
 )
 def test_what_was_cut_short_is_stale(
-    resources: list[Resource],
-    before: list[LiveObject],
-    after: list[LiveObject],
-    dialects: tuple[Dialect | None, Dialect],
+    resources: list[Resource], made: list[LiveObject], dialects: tuple[Dialect | None, Dialect]
 ) -> None:
     """Nothing resumes what another run began."""
-    was, now = live_of(*before, dialect=dialects[0]), live_of(*after, dialect=dialects[1])
-    assert differences(planned(desired_of(*resources), was), desired_of(*resources), now)
+    desired, (was, now) = desired_of(*resources), dialects
+    saved = planned(desired, live_of(dialect=was))
+    assert differences(saved, desired, live_of(*made, dialect=now))
 
 
 # Replacements
