@@ -46,23 +46,20 @@ OTHER = """\
 batch_exports:
   archive: {project: web, name: Archive, interval: day, destination: {type: NoOp, config: {}}}
 """
-FILES = {
-    "reconciler.yaml": WORKSPACE,
-    "projects.yaml": PROJECTS,
-    "lake.yaml": LAKE,
-    "other.yaml": OTHER,
-}
+SETTINGS = "version: 1\n"
+FILES = {"projects.yaml": PROJECTS, "lake.yaml": LAKE, "other.yaml": OTHER}
+PAGE = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
 SECRETS = {"RECONCILER_SECRET_ID": "an-access-key", "RECONCILER_SECRET_KEY": "a-secret-value"}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return write(tmp_path / "w", FILES)
+    return write(tmp_path / "w", {"reconciler.yaml": WORKSPACE, **FILES})
 
 
 @pytest.fixture
 def applied(tmp_path: Path, emulator: RunningEmulator) -> Applied:
-    files = FILES | {"reconciler.yaml": "version: 1\n"}
+    files = {"reconciler.yaml": SETTINGS, **FILES}
     return Applied.of(tmp_path / "w", emulator, files, **SECRETS)
 
 
@@ -84,12 +81,8 @@ def test_show_names_the_file_of_the_defaults(folder: Path) -> None:
     )
     ran = run(folder, "show", "lake-app", "-e", "staging", "--format", "json")
     fields = {field["name"]: field for field in json.loads(ran.out)["fields"]}
-    assert fields["interval"]["origin"] == {
-        "layer": "defaults of lake.yaml",
-        "file": "lake.yaml",
-        "line": 5,
-        "column": 5,
-    }
+    place = {"file": "lake.yaml", "line": 5, "column": 5}
+    assert fields["interval"]["origin"] == {"layer": "defaults of lake.yaml", **place}
     key = fields["destination.config.aws_access_key_id"]
     assert (key["secret"], key["value"]) == (True, "${secret:env:RECONCILER_SECRET_ID}")
 
@@ -158,13 +151,8 @@ def test_a_change_of_the_defaults_is_one_of_the_files(applied: Applied) -> None:
 
 def test_import_beside_defaults_writes_what_differs(applied: Applied) -> None:
     path = applied.running.path_of("Events of app").rpartition("/batch_exports/")[0]
-    destination = applied.live("Events of app")["destination"]
-    config = {
-        **destination["config"],
-        "prefix": "new/",
-        "aws_access_key_id": "another-key",
-        "aws_secret_access_key": "another-secret",
-    }
+    config = applied.live("Events of app")["destination"]["config"] | {"prefix": "new/"}
+    config |= {"aws_access_key_id": "another-key", "aws_secret_access_key": "another-secret"}
     body = {"name": "New", "interval": "hour", "destination": {"type": "S3", "config": config}}
     applied.running.call("POST", f"{path}/batch_exports/", body).raise_for_status()
     ran = run_import(applied.folder, applied.running, **SECRETS)
@@ -178,23 +166,21 @@ def test_import_beside_defaults_writes_what_differs(applied: Applied) -> None:
     assert run_plan(applied.folder, applied.running, **SECRETS).code == 0
 
 
-def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:
-    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
-    text = page.partition("```yaml\n# lake.yaml\n")[2].partition("```")[0]
-    files = {"reconciler.yaml": "version: 1\n", "projects.yaml": PROJECTS, "lake.yaml": text}
-    ran = run(write(tmp_path, files), "validate", "--strict")
-    assert ran.code == 0, ran.out
+def example(name: str) -> str:
+    """Return the first block of the documentation that begins with the name of a file."""
+    return PAGE.partition(f"```yaml\n# {name}\n")[2].partition("```")[0]
 
 
-def test_the_first_example_of_the_documentation_works_as_printed(tmp_path: Path) -> None:
-    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
-    heads = {name: f"# {name}\n" for name in ("reconciler.yaml", "exports/web.yaml")}
-    files = {
-        name: head + page.partition(f"```yaml\n{head}")[2].partition("```")[0]
-        for name, head in heads.items()
+def test_the_examples_of_the_documentation_are_valid_and_work_as_printed(tmp_path: Path) -> None:
+    own = {
+        "reconciler.yaml": SETTINGS,
+        "projects.yaml": PROJECTS,
+        "lake.yaml": example("lake.yaml"),
     }
-    ran = run(write(tmp_path, files), "validate", "--strict")
-    assert ran.code == 0, ran.out
-    block = page.partition("$ reconciler show ")[2].partition("```")[0]
-    words, _, printed = block.partition("\n")
-    check_printed(words, printed, run(tmp_path, "show", *words.split()).out)
+    # The lines of origins count the name of the file, too.
+    first = {name: f"# {name}\n{example(name)}" for name in ("reconciler.yaml", "exports/web.yaml")}
+    for name, files in (("own", own), ("first", first)):
+        ran = run(write(tmp_path / name, files), "validate", "--strict")
+        assert ran.code == 0, ran.out
+    words, _, printed = PAGE.partition("$ reconciler show ")[2].partition("```")[0].partition("\n")
+    check_printed(words, printed, run(tmp_path / "first", "show", *words.split()).out)

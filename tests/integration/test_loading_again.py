@@ -18,6 +18,8 @@ from tests.support.git import Git
 VARIABLE = "RECONCILER_VAR_NAME"
 SETTINGS = "version: 1\nresources: ['*.yaml']\n"
 ONE = f"projects: {{one: {{name: '${{env:{VARIABLE}}}'}}}}\n"
+TWO = {"two.yaml": "projects: {two: {name: Two}}\n"}
+BROKEN = {"one.yaml": f"{ONE}batch_exports: {{x: {{interval: nonsense}}}}\n"}
 
 
 class Changing(dict[str, str]):
@@ -41,7 +43,7 @@ def git(tmp_path: Path) -> Git:
     write(tmp_path, {"reconciler.yaml": SETTINGS, "one.yaml": ONE, "notes.txt": "x"})
     git.commit("main")
     git.run("switch", "--quiet", "-c", "other")
-    write(tmp_path, {"two.yaml": "projects: {two: {name: Two}}\n"})
+    write(tmp_path, TWO)
     git.commit("other")
     git.run("switch", "--quiet", "main")
     return git
@@ -57,10 +59,6 @@ def edit(git: Git) -> None:
     write(git.folder, {"one.yaml": ONE.replace("one:", "two:")})
 
 
-def add(git: Git) -> None:
-    write(git.folder, {"two.yaml": "projects: {two: {name: Two}}\n"})
-
-
 def replace(git: Git) -> None:
     """Replace a file by another one, as editors do, with the same time."""
     edit(git)
@@ -73,7 +71,7 @@ def replace(git: Git) -> None:
         (lambda git: git.run("switch", "--quiet", "other"), {"one", "two"}, 2),
         (lambda git: git.commit("nothing but a commit"), {"one"}, 2),
         (edit, {"two"}, 2),
-        (add, {"one", "two"}, 2),
+        (lambda git: write(git.folder, TWO), {"one", "two"}, 2),
         (replace, {"two"}, 2),
         (lambda git: write(git.folder, {"notes.txt": "longer", "notes.json": "{}"}), {"one"}, 1),
         (lambda git: write(git.folder, {".hidden/x.yaml": "projects: {}\n"}), {"one"}, 1),
@@ -91,10 +89,10 @@ def test_plan_d4_what_changes_meanwhile_is_loaded_again(
 
 
 def test_plan_d4_errors_in_a_mixture_of_two_branches_are_not_reported(git: Git) -> None:
-    write(git.folder, {"one.yaml": f"{ONE}batch_exports: {{x: {{interval: nonsense}}}}\n"})
+    write(git.folder, BROKEN)
     environ = Changing(lambda: write(git.folder, {"one.yaml": ONE}), 1)
     assert len(opened(git, environ).loaded.desired.resources) == 1
-    write(git.folder, {"one.yaml": f"{ONE}batch_exports: {{x: {{interval: nonsense}}}}\n"})
+    write(git.folder, BROKEN)
     with pytest.raises(InvalidConfiguration):
         opened(git, Changing(lambda: None, 0))
 

@@ -38,8 +38,7 @@ def shown(repo: Repo, *more: str) -> dict[str, str]:
 
 
 def test_plan_o1_a_change_under_another_key_is_no_drift(repo: Repo) -> None:
-    repo.commit(lake=s3())
-    repo.apply()
+    repo.applied(lake=s3())
     repo.git.run("switch", "--quiet", "-c", "feature")
     repo.write(**{"lake-eu": s3(bucket_name="evil")})
     repo.git.commit("key and bucket")
@@ -55,14 +54,11 @@ def test_plan_o1_a_change_under_another_key_is_no_drift(repo: Repo) -> None:
 
 def test_plan_o3_what_is_loosened_is_in_every_format_of_an_empty_plan(repo: Repo) -> None:
     was = {"lifecycle": {"protect": True}}
-    repo.commit(lake=was, pond={}, gone={})
-    repo.apply()
+    repo.applied(lake=was, pond={}, gone={})
     now = {"name": "lake", "lifecycle": {"ignore_changes": ["destination"]}}
     repo.commit(sea=now, pond={}, gone={"environments": []})
-    write(
-        repo.folder,
-        {"reconciler.yaml": SETTINGS.replace("max_deletes: 9", "max_deletes: 99, deny: []")},
-    )
+    looser = SETTINGS.replace("max_deletes: 9", "max_deletes: 99, deny: []")
+    write(repo.folder, {"reconciler.yaml": looser})
     plans = shown(repo)
     assert "No changes." in plans["text"]
     plans["summary"] = repo.run("plan", "--summary").out
@@ -88,8 +84,7 @@ _LEAVING: dict[str, tuple[str, dict[str, Any], str]] = {
 def test_r6_all_that_leaves_management_is_named_the_protected_first(how: str, repo: Repo) -> None:
     settings, fields, why = _LEAVING[how]
     exports = {name: {} for name in _LEFT} | {"zone": _PROTECTED}
-    repo.commit(kept={}, **exports)
-    repo.apply()
+    repo.applied(kept={}, **exports)
     write(repo.folder, {"reconciler.yaml": settings})
     gone = {name: {**body, **fields} for name, body in exports.items()} if fields else {}
     if how == "resources":
@@ -108,8 +103,7 @@ def test_r6_all_that_leaves_management_is_named_the_protected_first(how: str, re
 
 
 def test_r6_a_field_and_a_protection_that_are_left_are_named(repo: Repo) -> None:
-    repo.commit(lake={**_PROTECTED, "end_at": "2090-01-01T00:00:00Z"})
-    repo.apply()
+    repo.applied(lake={**_PROTECTED, "end_at": "2090-01-01T00:00:00Z"})
     repo.write(lake={"lifecycle": "${unset}", "end_at": "${unset}"})
     for output in ("text", "markdown"):
         words = repo.run("plan", "--format", output).out
@@ -121,8 +115,7 @@ def test_plan_d5_unset_leaves_the_value_that_an_earlier_commit_set(repo: Repo) -
     ends = {"end_at": "2090-01-01T00:00:00Z"}
     defaults = 'defaults: {batch_export: {start_at: "2020-01-01T00:00:00Z"}}\n'
     write(repo.folder, {"reconciler.yaml": SETTINGS + defaults})
-    repo.commit(lake=ends)
-    repo.apply()
+    repo.applied(lake=ends)
     repo.commit(lake={"end_at": "${unset}", "start_at": "${unset}"})
     plan = repo.run("plan")
     assert "No changes." in plan.out
@@ -165,17 +158,12 @@ def test_plan_o5_two_environments_that_declare_one_object_differently(
 
 
 def test_plan_v1_a_type_change_hides_no_address_from_the_trusted_policy(repo: Repo) -> None:
-    denying = SETTINGS.replace(
-        "max_deletes: 9", "max_deletes: 9, deny: [credentials-to-new-address]"
-    )
+    denying = SETTINGS.replace("}", ", deny: [credentials-to-new-address]}")
     write(repo.folder, {"reconciler.yaml": denying})
-    repo.commit(lake=s3())
-    repo.apply()
-    secrets = {
-        "user": "${secret:env:RECONCILER_SECRET_ID}",
-        "password": "${secret:env:RECONCILER_SECRET_ONE}",
-    }
-    config = {"host": "evil.example", "database": "d", "schema": "s", "table_name": "t", **secrets}
+    repo.applied(lake=s3())
+    keys = [f"${{secret:env:RECONCILER_SECRET_{name}}}" for name in ("ID", "ONE")]
+    config = {"host": "evil.example", "database": "d", "schema": "s", "table_name": "t"}
+    config |= dict(zip(("user", "password"), keys, strict=True))
     write(repo.folder, {"reconciler.yaml": SETTINGS})
     repo.write(lake={"destination": {"type": "Postgres", "config": config}})
     saved = repo.folder.parent / "plan.json"
@@ -194,8 +182,7 @@ def test_plan_v1_a_type_change_hides_no_address_from_the_trusted_policy(repo: Re
 def test_plan_v1_the_changes_of_a_refused_merge_stay_new(repo: Repo) -> None:
     denied = SETTINGS.replace("}", ", deny: [credentials-to-new-address]}")
     write(repo.folder, {"reconciler.yaml": denied})
-    repo.commit(lake=s3())
-    repo.apply()
+    repo.applied(lake=s3())
     evil = s3(endpoint_url="https://s3.evil.example")
     repo.commit(lake=evil)
     repo.apply(code=5)
