@@ -124,9 +124,7 @@ class _Sites(ast.NodeVisitor):
         self._path = path
         self._data = text.encode()
         lines = self._data.splitlines(keepends=True)
-        self._starts = [0]
-        for line in lines:
-            self._starts.append(self._starts[-1] + len(line))
+        self._starts = [0, *itertools.accumulate(map(len, lines))]
         self._first = 1
 
     def visit(self, node: ast.AST) -> None:

@@ -16,9 +16,13 @@ from tests.support.cli import reconciler, write
 from tests.support.git import Git
 
 
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    return Git.init(tmp_path / "repo")
+
+
 @pytest.mark.parametrize("host", RECIPES)
-def test_every_recipe_is_filled_in(tmp_path: Path, host: str) -> None:
-    git = Git.init(tmp_path / "repo")
+def test_every_recipe_is_filled_in(git: Git, host: str) -> None:
     folder = git.folder / "data/web pipelines"
     folder.mkdir(parents=True)
     done = write_recipe(host, InitOptions(folder, "staging"))
@@ -36,8 +40,7 @@ def test_every_recipe_is_filled_in(tmp_path: Path, host: str) -> None:
         assert apply["jobs"]["apply"]["environment"] == "staging"
 
 
-def test_the_option_creates_a_workspace_or_uses_the_existing_one(tmp_path: Path) -> None:
-    git = Git.init(tmp_path / "repo")
+def test_the_option_creates_a_workspace_or_uses_the_existing_one(git: Git) -> None:
     first = reconciler("init", "-C", git.folder / "w", "--ci", "github")
     assert first.code == 0, first.err
     assert {"+ reconciler.yaml", "+ .github/workflows/reconciler-apply.yml"} <= set(
@@ -48,8 +51,7 @@ def test_the_option_creates_a_workspace_or_uses_the_existing_one(tmp_path: Path)
     assert "kept .github/workflows/reconciler-apply.yml" in again.err
 
 
-def test_a_second_environment_gets_workflows_of_its_own(tmp_path: Path) -> None:
-    git = Git.init(tmp_path / "repo")
+def test_a_second_environment_gets_workflows_of_its_own(git: Git) -> None:
     for team in ("data", "shop"):
         (git.folder / team).mkdir()
     cases = [
@@ -71,8 +73,7 @@ def test_a_second_environment_gets_workflows_of_its_own(tmp_path: Path) -> None:
     assert len(set(names)) == len(names)
 
 
-def test_existing_files_are_kept(tmp_path: Path) -> None:
-    git = Git.init(tmp_path / "repo")
+def test_existing_files_are_kept(git: Git) -> None:
     write(git.folder, {".gitlab-ci.yml": "mine: {}\n"})
     done = write_recipe("gitlab", InitOptions(git.folder, "production"))
     written = (".gitlab/reconciler.yml", ".gitlab/reconciler-component.yml")
@@ -90,9 +91,8 @@ def test_existing_files_are_kept(tmp_path: Path) -> None:
     ],
 )
 def test_texts_with_syntax_of_a_pipeline_are_refused(
-    tmp_path: Path, folder: str, environment: str, base_url: str | None, branch: str
+    git: Git, folder: str, environment: str, base_url: str | None, branch: str
 ) -> None:
-    git = Git.init(tmp_path / "repo")
     (git.folder / folder).mkdir()
     git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
     with pytest.raises(BadUsage):
@@ -100,8 +100,7 @@ def test_texts_with_syntax_of_a_pipeline_are_refused(
     assert not (git.folder / ".github").exists()
 
 
-def test_ecosystem_1_the_branch_is_the_default_one_or_the_current_one(tmp_path: Path) -> None:
-    git = Git.init(tmp_path / "repo")
+def test_ecosystem_1_the_branch_is_the_default_one_or_the_current_one(git: Git) -> None:
     git.run("symbolic-ref", "HEAD", "refs/heads/master")
     write_recipe("azure", InitOptions(git.folder, "production"))
     file = git.folder / ".azure-pipelines/reconciler.yml"
@@ -115,16 +114,14 @@ def test_ecosystem_1_the_branch_is_the_default_one_or_the_current_one(tmp_path: 
     assert "refs/heads/trunk'" in file.read_text()
 
 
-def test_an_unknown_environment_gets_no_pipeline(tmp_path: Path) -> None:
-    git = Git.init(tmp_path / "repo")
+def test_an_unknown_environment_gets_no_pipeline(git: Git) -> None:
     write(git.folder, {"reconciler.yaml": "version: 1\nenvironments: {production: {}}\n"})
     refused = reconciler("init", "-C", git.folder, "--ci", "github", "-e", "prod")
     assert (refused.code, "unknown environment 'prod'" in refused.err) == (64, True)
     assert not (git.folder / ".github").exists()
 
 
-def test_the_address_may_come_from_a_variable_or_stay_to_be_set(tmp_path: Path) -> None:
-    git = Git.init(tmp_path / "repo")
+def test_the_address_may_come_from_a_variable_or_stay_to_be_set(git: Git) -> None:
     text = "version: 1\nenvironments: {a: {base_url: '${env:X}'}, b: {}}\n"
     write(git.folder, {"reconciler.yaml": text})
     words = ("init", "-C", git.folder, "--ci", "github", "-e")

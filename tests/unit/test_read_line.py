@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
@@ -31,8 +31,19 @@ def loop(request: pytest.FixtureRequest) -> Iterator[asyncio.AbstractEventLoop]:
     made.close()
 
 
-def test_the_loop_runs_until_the_line_is_complete(loop: asyncio.AbstractEventLoop) -> None:
+@pytest.fixture
+def pair() -> Iterator[tuple[int, TextIO]]:
+    """Return the end of a terminal that types, and the one that reads."""
     ours, theirs = pty.openpty()
+    with os.fdopen(theirs, encoding="utf-8") as terminal:
+        yield ours, terminal
+    os.close(ours)
+
+
+def test_the_loop_runs_until_the_line_is_complete(
+    loop: asyncio.AbstractEventLoop, pair: tuple[int, TextIO]
+) -> None:
+    ours, terminal = pair
     ticks = 0
 
     async def tick() -> None:
@@ -46,14 +57,14 @@ def test_the_loop_runs_until_the_line_is_complete(loop: asyncio.AbstractEventLoo
         line, _ = await asyncio.gather(read_line(terminal), tick())
         return line
 
-    with os.fdopen(theirs, encoding="utf-8") as terminal:
-        assert loop.run_until_complete(asyncio.wait_for(ask(), TIMEOUT)) == "yes\n"
+    assert loop.run_until_complete(asyncio.wait_for(ask(), TIMEOUT)) == "yes\n"
     assert ticks == 3
-    os.close(ours)
 
 
-def test_a_cancelled_question_leaves_nothing_that_waits(loop: asyncio.AbstractEventLoop) -> None:
-    ours, theirs = pty.openpty()
+def test_a_cancelled_question_leaves_nothing_that_waits(
+    loop: asyncio.AbstractEventLoop, pair: tuple[int, TextIO]
+) -> None:
+    ours, terminal = pair
 
     async def ask() -> None:
         asking = asyncio.create_task(read_line(terminal))
@@ -62,20 +73,20 @@ def test_a_cancelled_question_leaves_nothing_that_waits(loop: asyncio.AbstractEv
         with suppress(asyncio.CancelledError):
             await asking
 
-    with os.fdopen(theirs, encoding="utf-8") as terminal:
-        loop.run_until_complete(asyncio.wait_for(ask(), TIMEOUT))
-        loop.close()
-        os.write(ours, b"late\n")
-        for thread in threading.enumerate():
-            if thread.name == "prompt":
-                thread.join(TIMEOUT)
-    os.close(ours)
+    loop.run_until_complete(asyncio.wait_for(ask(), TIMEOUT))
+    loop.close()
+    os.write(ours, b"late\n")
+    for thread in threading.enumerate():
+        if thread.name == "prompt":
+            thread.join(TIMEOUT)
 
 
 def test_the_end_of_input_ends_the_line_of_the_question(
-    loop: asyncio.AbstractEventLoop, capsys: pytest.CaptureFixture[str]
+    loop: asyncio.AbstractEventLoop,
+    pair: tuple[int, TextIO],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    ours, theirs = pty.openpty()
+    ours, terminal = pair
 
     async def ask() -> str:
         asking = asyncio.create_task(read_line(terminal))
@@ -83,7 +94,5 @@ def test_the_end_of_input_ends_the_line_of_the_question(
         os.write(ours, b"\x04")
         return await asking
 
-    with os.fdopen(theirs, encoding="utf-8") as terminal:
-        assert loop.run_until_complete(asyncio.wait_for(ask(), TIMEOUT)) == ""
+    assert loop.run_until_complete(asyncio.wait_for(ask(), TIMEOUT)) == ""
     assert capsys.readouterr().err == "\n"
-    os.close(ours)
