@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +73,13 @@ batch_exports:
 
 @dataclass
 class Place:
-    """A repository, the suffixes of its environments, and what is set at its host."""
+    """A repository with its environments, and what is set at its host."""
 
     folder: Path
     origin: Git
     branch: str
     program: str
-    suffixes: Mapping[str, str]
+    environments: Collection[str]
     values: Mapping[str, str]
 
 
@@ -107,7 +108,7 @@ class OnGitHub:
             self.place.origin.clone(checkout)
             Git(checkout).run("checkout", "--quiet", "--detach", commit)
         self.forge.workflows = checkout / ".github/workflows"
-        name = f"reconciler-{workflow}{self.place.suffixes[environment]}.yml"
+        name = f"reconciler-{workflow}{suffix_of(environment)}.yml"
         needs = event.pop("needs", {})
         result = self.forge.run(name, job, github=event, needs=needs)
         assert (result.code, result.skipped) == (0, False), result.log
@@ -144,8 +145,8 @@ class OnGitLab:
     def __init__(self, place: Place) -> None:
         self.place = place
         scopes = {
-            f"POSTHOG_WRITE_KEY{_end(suffix)}": environment
-            for environment, suffix in place.suffixes.items()
+            f"POSTHOG_WRITE_KEY{end_of(environment)}": environment
+            for environment in place.environments
         }
         values = {
             (name, scopes[name]) if name in scopes else name: value
@@ -182,15 +183,15 @@ class OnAzure:
     def __init__(self, place: Place) -> None:
         self.place = place
         groups = {}
-        for suffix in place.suffixes.values():
-            end = _end(suffix)
-            for role in SCOPES:
-                names = (f"POSTHOG_ORGANIZATION{end}", f"POSTHOG_{role.upper()}_KEY{end}")
-                groups[f"posthog-{role}{suffix}"] = {name: place.values[name] for name in names}
+        for environment, role in product(place.environments, SCOPES):
+            end = end_of(environment)
+            names = (f"POSTHOG_ORGANIZATION{end}", f"POSTHOG_{role.upper()}_KEY{end}")
+            group = f"posthog-{role}{suffix_of(environment)}"
+            groups[group] = {name: place.values[name] for name in names}
         self.azure = Azure(place.folder, place.origin, place.program, groups)
 
     def run(self, environment: str, reason: str, commit: str) -> Mapping[str, JobResult]:
-        file = f".azure-pipelines/reconciler{self.place.suffixes[environment]}.yml"
+        file = f".azure-pipelines/reconciler{suffix_of(environment)}.yml"
         return self.azure.run(file, reason, commit, self.place.branch)
 
     def check(self, environment: str, commit: str) -> str:
@@ -228,13 +229,9 @@ def test_ecosystem_1_the_first_day(
     steps = {
         environment: initialise(git, host, environment, address, layout) for environment in layout
     }
-    suffixes = {
-        environment: "" if environment == "production" else f"-{environment}"
-        for environment in layout
-    }
-    values = dict(values_for(steps, layout, suffixes))
+    values = dict(values_for(steps, layout))
     assert all(re.search(rf"\b{branch}\b", text) for text in steps.values())
-    check_files(git, address, branch, suffixes)
+    check_files(git, address, branch, layout)
 
     # The only changes of what was written: the address, and that GitLab records applies.
     for file in git.run("grep", "-l", "--untracked", address).splitlines():
@@ -244,7 +241,7 @@ def test_ecosystem_1_the_first_day(
     pin(git)
     before = git.commit()
     git.run("push", "--quiet", "origin", f"HEAD:{branch}")
-    place = Place(tmp_path / "host", origin, branch, program, suffixes, values)
+    place = Place(tmp_path / "host", origin, branch, program, layout, values)
     pipelines = PLACES[host](place)
 
     write(git.folder, {"pipelines/resources.yaml": RESOURCES.replace("INTERVAL", "hour")})
@@ -275,11 +272,7 @@ def repository(folder: Path, branch: str) -> tuple[Git, Git]:
     git = Git.init(folder / "repo")
     git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
     git.commit()
-    origin = Git(folder / "origin.git")
-    git.run("clone", "--quiet", "--bare", ".", str(origin.folder))
-    git.run("remote", "add", "origin", f"file://{origin.folder}")
-    git.run("fetch", "--quiet", "origin")
-    git.run("remote", "set-head", "origin", branch)
+    origin = git.bare(folder / "origin.git", branch)
     # The current branch is not the default one.
     git.run("switch", "--quiet", "--create", "first-day")
     return git, origin
@@ -301,24 +294,17 @@ def initialise(
     assert ran.code == 0, ran.err
     if environment == "production":
         file.write_text(file.read_text() + "    vars: {label: production}\n")
-    if host == "gitlab":
-        include(git, environment)
+    elif host == "gitlab":
+        # What the next steps say about a .gitlab-ci.yml of one's own.
+        own = git.folder / ".gitlab-ci.yml"
+        own.write_text(own.read_text() + f"  - local: /.gitlab/reconciler-{environment}.yml\n")
     return ran.err
 
 
-def include(git: Git, environment: str) -> None:
-    """Do what the next steps say about a .gitlab-ci.yml of one's own."""
-    if environment != "production":
-        file = git.folder / ".gitlab-ci.yml"
-        file.write_text(file.read_text() + f"  - local: /.gitlab/reconciler-{environment}.yml\n")
-
-
-def values_for(
-    steps: Mapping[str, str], layout: Mapping[str, str], suffixes: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
+def values_for(steps: Mapping[str, str], layout: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the secrets and variables that the next steps ask for, with their values."""
     for environment, text in steps.items():
-        end, organization = _end(suffixes[environment]), layout[environment]
+        end, organization = end_of(environment), layout[environment]
         expected = {
             f"POSTHOG_ORGANIZATION{end}": organization,
             f"POSTHOG_READ_KEY{end}": f"phx_read_{organization[-1]}",
@@ -329,7 +315,7 @@ def values_for(
         yield from expected.items()
 
 
-def check_files(git: Git, address: str, branch: str, suffixes: Mapping[str, str]) -> None:
+def check_files(git: Git, address: str, branch: str, environments: Collection[str]) -> None:
     """Check what no script reads: triggers, and that no other address or branch is left."""
     files = git.run("ls-files", "--others", ":(glob).g*/**", ".azure-pipelines").splitlines()
     for file in files:
@@ -339,8 +325,8 @@ def check_files(git: Git, address: str, branch: str, suffixes: Mapping[str, str]
             assert not any(other in text for other in others), file
         unused = "master" if branch == "main" else "main"
         assert not re.search(rf"\b{unused}\b", text.replace("# v4", "")), file
-    for suffix in suffixes.values():
-        push = git.folder / f".github/workflows/reconciler-apply{suffix}.yml"
+    for environment in environments:
+        push = git.folder / f".github/workflows/reconciler-apply{suffix_of(environment)}.yml"
         if push.exists():
             # YAML 1.1 reads the key `on` as true.
             on = yaml.safe_load(push.read_text())[True]
@@ -367,5 +353,11 @@ def place_of(service: RunningEmulator, name: str) -> str:
     return str(project["organization"])
 
 
-def _end(suffix: str) -> str:
-    return suffix.upper().replace("-", "_")
+def suffix_of(environment: str) -> str:
+    """Return the end of the names of files of an environment."""
+    return "" if environment == "production" else f"-{environment}"
+
+
+def end_of(environment: str) -> str:
+    """Return the end of the names of variables of an environment."""
+    return suffix_of(environment).upper().replace("-", "_")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.support.limits import TIMEOUT
 
-_ISOLATED = {
+ISOLATED = {
     # Without what pays only in a repository that is kept: upkeep, templates, flushing to disk.
     "GIT_CONFIG_GLOBAL": str(Path(__file__).with_name("gitconfig")),
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -42,7 +42,7 @@ class Git:
         ended = subprocess.run(
             ["git", *arguments],
             cwd=self.folder,
-            env={**kept, **_ISOLATED, **(environ or {})},
+            env={**kept, **ISOLATED, **(environ or {})},
             check=True,
             capture_output=True,
             text=True,
@@ -84,10 +84,10 @@ class Git:
         self.run("clone", "--quiet", *options, origin, str(folder))
         return Git(folder)
 
-    def bare(self, folder: Path) -> Git:
+    def bare(self, folder: Path, branch: str = "main") -> Git:
         """Return a bare clone that is the origin of this repository from now on."""
         self.run("clone", "--quiet", "--bare", ".", str(folder))
         self.run("remote", "add", "origin", f"file://{folder}")
         self.run("fetch", "--quiet", "origin")
-        self.run("remote", "set-head", "origin", "main")
+        self.run("remote", "set-head", "origin", branch)
         return Git(folder)

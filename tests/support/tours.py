@@ -11,17 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.cli import reconciler
+from tests.support.git import ISOLATED
 from tests.support.limits import TIMEOUT
 
 _BLOCK = re.compile(r"^```(yaml|diff|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-_AUTHOR = {
-    "GIT_AUTHOR_NAME": "Ada",
-    "GIT_AUTHOR_EMAIL": "ada@example.com",
-    "GIT_COMMITTER_NAME": "Ada",
-    "GIT_COMMITTER_EMAIL": "ada@example.com",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-}
 
 
 @dataclass
@@ -94,7 +87,7 @@ class Tour:
         ended = subprocess.run(
             words,
             cwd=self.folder,
-            env={"PATH": os.environ["PATH"], **_AUTHOR},
+            env={"PATH": os.environ["PATH"], **ISOLATED},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
