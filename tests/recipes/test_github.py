@@ -20,6 +20,7 @@ from tests.recipes.hosts import JobResult, write_program
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
+from tests.support.simulated import no_op_export
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed"
@@ -38,12 +39,7 @@ class Team:
     def commit(self, **intervals: Any) -> str:
         """Commit exports with their intervals."""
         exports = {
-            key: {
-                "project": "web",
-                "name": key,
-                "interval": interval,
-                "destination": {"type": "NoOp", "config": {}},
-            }
+            key: {"project": "web", **no_op_export(key, interval)}
             for key, interval in intervals.items()
         }
         resources = {"projects": {"web": {"name": "Web"}}, "batch_exports": exports}
