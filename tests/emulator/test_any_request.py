@@ -22,9 +22,11 @@ from reconciler.emulator.seed import plant
 from reconciler.emulator.store import Store
 from reconciler.emulator.throttle import Throttle
 from reconciler.emulator.world import World
+from reconciler.model.schemas import own_properties
 from tests.conftest import LONG
 from tests.emulator.conftest import SEED
 from tests.emulator.facts import KEYS, S3
+from tests.integration.test_every_value import ABSENT, values_of
 from tests.support import fields
 from tests.support.emulator import DIALECTS
 
@@ -72,12 +74,16 @@ def _values(stages: dict[str, list[Any]], **more: list[Any]) -> st.SearchStrateg
     return st.builds(lambda valid, wrong: {**valid, **wrong}, some, st.just({}) | odd)
 
 
+def _one(config: dict[str, Any]) -> dict[str, list[Any]]:
+    return {name: [value] for name, value in config.items()}
+
+
 def _destination(dialect: str) -> st.SearchStrategy[Any]:
     types = fields.BY_INTEGRATION if dialect == "2026" else fields.INLINE
     kinds = {item["kind"]: item["id"] for item in SEED["integrations"] if item["project"] == 1}
 
     def of(name: str, config: dict[str, Any], odd: dict[str, Any]) -> dict[str, Any]:
-        whole = {**fields.at(types[name], 0), **config}
+        whole = {**types[name], **config}
         integration = kinds.get(fields.INTEGRATIONS.get(name, ""))
         return {"type": name, "config": whole, "integration": integration, **odd}
 
@@ -86,7 +92,10 @@ def _destination(dialect: str) -> st.SearchStrategy[Any]:
     )
     valid = st.sampled_from(sorted(types)).flatmap(
         lambda name: st.builds(
-            of, st.just(name), _values(types[name], max_file_size_mb=["9"]), st.just({}) | odd
+            of,
+            st.just(name),
+            _values(_one(types[name]), max_file_size_mb=["9", 6]),
+            st.just({}) | odd,
         )
     )
     return st.one_of(valid, valid, valid, _json)
@@ -109,7 +118,7 @@ def _export(dialect: str) -> st.SearchStrategy[dict[str, Any]]:
         "start_at": list(DATES),
         "end_at": list(DATES),
     }
-    more = _values(fields.EXPORT, **own)
+    more = _values({"paused": [True, False]}, **own)
     return st.builds(
         lambda destination, rest: {**destination, **rest},
         st.just({}) | st.fixed_dictionaries({"destination": _destination(dialect)}),
@@ -128,7 +137,11 @@ def _new(dialect: str) -> st.SearchStrategy[dict[str, Any]]:
 def _bodies(dialect: str) -> dict[str, st.SearchStrategy[Any]]:
     """The bodies of writes, by the method and the end of the path."""
     dates = st.none() | _dates | _json
-    settings = {**fields.PROJECT, **fields.RETIRED, **fields.NEWER, "name": ["Web", "New"]}
+    settings = {
+        name: [value for value in values_of(name, node) if value != ABSENT]
+        for name, node in own_properties("project").items()
+    }
+    settings["name"] = ["Web", "New"]
     accounts = {"name": ["a", "b"], "account_name": ["a"], "host": ["h"], "endpoint_url": ["e"]}
     kind = st.sampled_from([*fields.INTEGRATIONS.values(), "github"]) | _json
     step = st.fixed_dictionaries({"step": st.integers(-1, 5) | _json})
