@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
-from tests.support.limits import time_limit
+from tests.support.limits import TIMEOUT, time_limit
 
 EXPORT = "{project: web, name: E%d, interval: hour, destination: {type: NoOp, config: {}}}"
 
@@ -75,3 +77,25 @@ def test_a_closed_output_causes_no_traceback() -> None:
         process.stdout.close()
         process.stdout = None
         assert b"Traceback" not in process.communicate()[1]
+
+
+_SERVING = """
+import signal
+from reconciler.commands.demo import embedded_service
+with embedded_service() as service:
+    print(service["base_url"], flush=True)
+    signal.pause()
+"""
+
+
+def test_the_embedded_service_of_a_command_ends_if_the_command_is_killed() -> None:
+    with started("-c", _SERVING) as process:
+        assert process.stdout is not None
+        address = urlsplit(process.stdout.readline().decode().strip())
+        process.kill()
+    # A service that still listens accepts the connection and does not close it: a time-out.
+    with suppress(ConnectionError):
+        while True:
+            ours = socket.create_connection((address.hostname, address.port), timeout=TIMEOUT)
+            with ours:
+                ours.recv(1)

@@ -27,7 +27,6 @@ from tests.support.transport import VirtualClock, connected, mocked, resolver
 
 CERTIFICATE = Path(__file__).with_name("certificate.pem")
 CONNECTION = {"RECONCILER_ORGANIZATION": "org", "RECONCILER_API_KEY": "phx_key_of_the_test"}
-PROXIES = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 EXPORT = """\
 batch_exports:
   lake:
@@ -92,7 +91,7 @@ def test_only_the_trusted_branch_allows_insecure_http(workspace: Path) -> None:
     repo.run("switch", "-q", "-c", "topic")
     write(workspace, INSECURE)
     repo.commit()
-    environ = {"HTTP_PROXY": "", "RECONCILER_TRUST_REF": "refs/heads/main"}
+    environ = {"RECONCILER_TRUST_REF": "refs/heads/main"}
     with listener() as proxy:
         environ["HTTP_PROXY"] = proxy.url
         ran = plan(workspace, "http://service.example", **environ)
@@ -100,14 +99,12 @@ def test_only_the_trusted_branch_allows_insecure_http(workspace: Path) -> None:
     assert "the API key is not sent over unencrypted http" in ran.err
 
 
-@pytest.mark.parametrize("variable", PROXIES)
-def test_security_9_loopback_ignores_proxies(
-    workspace: Path, emulator: RunningEmulator, variable: str
-) -> None:
+def test_security_9_loopback_ignores_proxies(workspace: Path, emulator: RunningEmulator) -> None:
     with listener() as proxy:
-        environ = {**emulator.environ(), variable: proxy.url}
-        ran = reconciler("plan", "-C", workspace, environ=environ)
-    assert (ran.code, proxy.requests) == (0, []), ran.err
+        for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            environ = {**emulator.environ(), variable: proxy.url}
+            ran = reconciler("plan", "-C", workspace, environ=environ)
+            assert (ran.code, proxy.requests) == (0, []), ran.err
 
 
 @pytest.mark.parametrize(
@@ -215,8 +212,7 @@ def test_security_19_unusable_proxies_are_reported(
     workspace: Path, variables: dict[str, str]
 ) -> None:
     ran = plan(workspace, "https://service.example", **variables)
-    assert ran.code == 1
-    assert "hunter2" not in ran.err + ran.out
+    assert (ran.code, "hunter2" in ran.err + ran.out) == (1, False)
     assert "error: " in ran.err
     assert "prox" in ran.err, ran.err
 
