@@ -1,4 +1,4 @@
-"""Rules of users: in `plan`, and of the trusted branch."""
+"""Rules of users in `plan`, and in the tools of others."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from jsonschema import Draft202012Validator
 from reconciler.kinds import all_kinds
 from scripts.editor_schemas import editor_schemas
 from tests.conftest import ROOT
-from tests.integration.test_trust import Job, job
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.limits import TIMEOUT
 
-__all__ = ["job"]
 PAGE = (ROOT / "docs/policy.md").read_text(encoding="utf-8")
 GOLDEN = ROOT / "tests/golden/plans"
 PLANS = {
@@ -124,50 +122,9 @@ def test_the_workspace_on_the_page_is_valid(tmp_path: Path) -> None:
 def test_editors_check_matches(inside: dict[str, Any], *, is_valid: bool) -> None:
     rules = {"a": {"match": inside, "message": "m"}}
     validator = Draft202012Validator(editor_schemas(all_kinds())["editor/workspace"])
-    for value in ({"policy": {"rules": rules}}, _of_environment({"policy": {"rules": rules}})):
+    policy = {"policy": {"rules": rules}}
+    for value in (policy, {"environments": {"prod": policy}}):
         assert validator.is_valid({"version": 1, **value}) is is_valid
-
-
-def _of_environment(fields: dict[str, Any]) -> dict[str, Any]:
-    return {"environments": {"prod": fields}}
-
-
-LOOSER = {
-    "removed": "policy: {}\n",
-    "weakened": "policy: {rules: {web: {match: {name: Web}, message: m, severity: warn}}}\n",
-    "narrowed": "policy: {rules: {web: {match: {name: other}, message: m}}}\n",
-}
-TRUSTED = "policy: {rules: {web: {match: {name: Web}, message: m}}}\n"
-
-
-@pytest.mark.parametrize("own", LOOSER.values(), ids=LOOSER)
-def test_a_pull_request_does_not_lift_a_trusted_rule(job: Job, own: str) -> None:
-    job.merge({"reconciler.yaml": job.settings(TRUSTED)})
-    job.propose({"reconciler.yaml": job.settings(own)})
-    assert job.dangers() == {"rules.web": "m"}
-    assert job.run("apply", "--auto-approve").code == 5
-    assert job.running.writes() == []
-
-
-def test_t1_a_renamed_key_lifts_no_trusted_rule(job: Job) -> None:
-    assert job.run("apply", "--auto-approve", "--trust-workspace", "--push").code == 0
-    rule = "{match: {address: project.web, action: update}, message: m}"
-    job.merge({"reconciler.yaml": job.settings(f"policy: {{rules: {{web: {rule}}}}}\n")})
-    site = "projects: {site: {name: Web, timezone: Asia/Tokyo}}\n"
-    job.propose({"reconciler.yaml": job.settings(), "web.yaml": site})
-    assert job.dangers() == {"rules.web": "m"}
-
-
-def test_a_pull_request_may_add_a_rule(job: Job) -> None:
-    job.propose({"reconciler.yaml": job.settings(TRUSTED)})
-    assert job.plan().code == 5
-
-
-def test_a_trusted_warning_stays(job: Job) -> None:
-    job.merge({"reconciler.yaml": job.settings(LOOSER["weakened"])})
-    job.propose({"reconciler.yaml": job.settings()})
-    notes = {note["code"]: note["about"] for note in job.document()["notes"]}
-    assert notes["rules.web"] == "project.web"
 
 
 @pytest.mark.skipif(shutil.which("opa") is None, reason="opa is not installed")

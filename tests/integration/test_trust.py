@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from reconciler.model.settings import ClientOptions
 from tests.conftest import StartService
 from tests.security.witness import Listener, listener
 from tests.support.cli import Ran, reconciler, write
+from tests.support.declared import declared, s3
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
+from tests.support.simulated import no_op_export
 
 CI = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "main"}
 KEY = "PIPELINE_KEY"
@@ -230,15 +233,6 @@ def test_security_25_a_tag_named_like_the_trusted_branch_is_not_used(job: Job) -
     job.refused("does not exist", RECONCILER_TRUST_REF="refs/remotes/origin/main")
 
 
-@pytest.mark.parametrize("kind", ["remotes/origin", "tags/refs/remotes/origin"])
-def test_security_25_a_branch_or_tag_named_head_is_no_trusted_branch(job: Job, kind: str) -> None:
-    job.propose(moved(job))
-    # As in a clone whose branches were fetched: git stores the branch HEAD as origin/HEAD.
-    job.git.run("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
-    job.git.run("update-ref", f"refs/{kind}/HEAD", "HEAD")
-    job.refused("the default branch is not in this clone")
-
-
 def test_security_25_an_old_merge_base_does_not_bring_its_settings(job: Job) -> None:
     job.merge(moved(job))
     old = job.git.head()
@@ -277,32 +271,66 @@ def test_what_only_the_files_of_this_folder_set_is_missing_on_the_trusted_branch
     assert "hint: merge it first, or set RECONCILER_API_KEY, or use --trust-workspace" in here.err
 
 
-def test_security_25_an_invalid_file_on_the_trusted_branch_is_an_error(job: Job) -> None:
+def invalid(job: Job) -> None:
     job.merge({"reconciler.yaml": "version: 1\npolicy: {prune: sometimes}\n"})
     job.propose(moved(job))
-    job.refused("errors in the files of refs/remotes/origin/main: reconciler.yaml:2")
 
 
-def test_security_25_a_link_on_the_trusted_branch_is_an_error(job: Job) -> None:
+def linked(job: Job) -> None:
     (job.folder / "reconciler.yaml").unlink()
     (job.folder / "reconciler.yaml").symlink_to("web.yaml")
     job.merge({})
     (job.folder / "reconciler.yaml").unlink()
     job.propose(moved(job))
-    job.refused("is not a regular file")
 
 
-def test_security_24_a_submodule_in_place_of_the_folder_gives_no_trusted_branch(
-    job: Job, tmp_path: Path
-) -> None:
-    other = Git.init(tmp_path / "other")
-    write(other.folder, {"reconciler.yaml": job.settings(base_url=job.evil.url), "web.yaml": WEB})
+def submodule(job: Job) -> None:
+    other = Git.init(job.git.folder.parent / "other")
+    write(other.folder, {**moved(job), "web.yaml": WEB})
     other.commit("start")
     job.git.run("rm", "-r", "--quiet", "w")
     allow = ("-c", "protocol.file.allow=always")
     job.git.run(*allow, "submodule", "--quiet", "add", str(other.folder), "w")
     job.git.commit("proposed")
-    job.refused("this repository is inside another one")
+
+
+def head_of(kind: str, job: Job) -> None:
+    """As in a clone whose branches were fetched: git stores the branch HEAD as origin/HEAD."""
+    job.propose(moved(job))
+    job.git.run("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
+    job.git.run("update-ref", f"refs/{kind}/HEAD", "HEAD")
+
+
+NO_BRANCH = "the default branch is not in this clone"
+
+
+@pytest.mark.parametrize(
+    ("prepare", "reason"),
+    [
+        pytest.param(
+            invalid,
+            "errors in the files of refs/remotes/origin/main: reconciler.yaml:2",
+            id="security 25: an invalid file",
+        ),
+        pytest.param(linked, "is not a regular file", id="security 25: a link"),
+        pytest.param(
+            submodule, "this repository is inside another one", id="security 24: a submodule"
+        ),
+        pytest.param(
+            partial(head_of, "remotes/origin"), NO_BRANCH, id="security 25: a branch named HEAD"
+        ),
+        pytest.param(
+            partial(head_of, "tags/refs/remotes/origin"),
+            NO_BRANCH,
+            id="security 25: a tag named HEAD",
+        ),
+    ],
+)
+def test_a_trusted_branch_that_cannot_be_read_is_an_error(
+    job: Job, prepare: Any, reason: str
+) -> None:
+    prepare(job)
+    job.refused(reason)
 
 
 def test_security_25_a_link_to_another_workspace_does_not_bring_its_policy(job: Job) -> None:
@@ -324,82 +352,112 @@ def test_security_25_a_link_to_another_workspace_does_not_bring_its_policy(job: 
     assert "after the merge" not in reconciler("plan", "-C", job.folder, environ=variables).out
 
 
-LOOSE = "policy: {prune: true, max_deletes: 9, allow_project_deletion: true}\n"
-
-
 def test_security_25_a_loosened_policy_is_a_danger_and_apply_refuses_it(job: Job) -> None:
-    web = "projects: {web: {name: Default project}}\n"
-    lake = "{project: web, name: Lake, interval: hour, destination: {type: NoOp, config: {}}}"
     strict = job.settings("policy: {max_deletes: 0}\n")
-    both = f"{web}batch_exports: {{lake: {lake}}}\n"
-    job.merge({"reconciler.yaml": strict, "web.yaml": both})
+    web = {"web": {"name": "Default project"}}
+    job.merge({"reconciler.yaml": strict, "web.yaml": declared(web, lake={})})
     job.git.run("fetch", "--quiet", "origin")
     applied = job.run("apply", "--auto-approve", "--push")
     assert applied.code == 0, applied.err
     job.running.clear_requests()
-    job.propose({"reconciler.yaml": job.settings(LOOSE), "web.yaml": web})
+    loose = "policy: {prune: true, max_deletes: 9, allow_project_deletion: true}\n"
+    job.propose({"reconciler.yaml": job.settings(loose), "web.yaml": declared(web)})
     planned = job.document()
-    deleted = [change for change in planned["changes"] if change["action"] == "delete"]
-    assert deleted
+    assert "delete" in [change["action"] for change in planned["changes"]]
     rules = {refusal["rule"] for refusal in planned["refusals"] if refusal["after_merge"]}
     assert rules == {"prune", "max_deletes"}
     assert job.plan("--detailed-exitcode").code == 2
-    ran = job.run("apply", "--auto-approve")
-    assert ran.code == 5
+    assert job.run("apply", "--auto-approve").code == 5
     assert job.running.writes() == []
 
 
-def test_a_violation_of_both_policies_is_refused_as_before(job: Job) -> None:
-    strict = job.settings("policy: {max_changes: 0}\n")
-    job.merge({"reconciler.yaml": strict})
-    job.propose(
-        {"reconciler.yaml": strict + "# changed\n", "more.yaml": "projects: {b: {name: B}}\n"}
-    )
-    assert job.plan().code == 5
+TRUSTED = "policy: {rules: {web: {match: {name: Web}, message: m}}}\n"
+WARNS = "policy: {rules: {web: {match: {name: Web}, message: m, severity: warn}}}\n"
+ELSEWHERE = "policy: {rules: {web: {match: {name: other}, message: m}}}\n"
 
 
-def test_a_stricter_policy_of_a_pull_request_applies_at_once(job: Job) -> None:
-    text = job.settings("policy: {max_changes: 0}\n")
-    job.propose({"reconciler.yaml": text, "more.yaml": "projects: {b: {name: B}}\n"})
-    assert job.plan().code == 5
+def lake(access: str, secret: str) -> dict[str, str]:
+    exports = json.dumps({"batch_exports": {"lake": no_op_export("Lake", **s3(access, secret))}})
+    return {"lake.yaml": exports.replace('"name"', '"project": "web", "name"')}
 
 
-def test_a_limit_that_a_pull_request_raises_takes_effect_after_the_merge(job: Job) -> None:
-    job.merge({"reconciler.yaml": job.settings("policy: {max_changes: 0}\n")})
-    job.propose({"reconciler.yaml": job.settings("policy: {max_changes: 9}\n")})
-    assert list(job.dangers()) == ["max_changes"]
+@pytest.mark.parametrize(
+    ("merged", "proposed", "files", "dangers"),
+    [
+        pytest.param(
+            "policy: {max_changes: 0}\n",
+            "policy: {max_changes: 9}\n",
+            {},
+            {"max_changes": "1 change planned, the limit is 0"},
+            id="a limit that is raised",
+        ),
+        pytest.param(
+            "",
+            "policy: {allow_literal_secrets: true}\n",
+            lake("one", "two"),
+            {"allow_literal_secrets": "2 literal secrets in the configuration"},
+            id="security 1: the switch of literal secrets",
+        ),
+        pytest.param(
+            "secrets: [ONE]\n",
+            "secrets: [ONE, TWO]\n",
+            lake("${secret:env:ONE}", "${secret:env:TWO}"),
+            {"secrets": "new in `secrets:`: TWO"},
+            id="a new secret name",
+        ),
+        *(
+            pytest.param(TRUSTED, own, {}, {"rules.web": "m"}, id=f"a trusted rule is {name}")
+            for name, own in {
+                "removed": "policy: {}\n",
+                "weakened": WARNS,
+                "narrowed": ELSEWHERE,
+            }.items()
+        ),
+    ],
+)
+def test_what_a_pull_request_loosens_takes_effect_after_the_merge(
+    job: Job, merged: str, proposed: str, files: dict[str, str], dangers: dict[str, str]
+) -> None:
+    job.merge({"reconciler.yaml": job.settings(merged)})
+    job.propose({"reconciler.yaml": job.settings(proposed), **files})
+    assert job.dangers() == dangers
+    assert job.run("apply", "--auto-approve", ONE="value-1", TWO="value-2").code == 5
+    assert job.running.writes() == []
     job.git.run("push", "--quiet", "origin", "HEAD:main")
     assert job.document()["refusals"] == []
-    assert job.run("apply", "--auto-approve").code == 0
+    assert job.run("apply", "--auto-approve", ONE="value-1", TWO="value-2").code == 0
 
 
-def test_security_1_the_switch_of_literal_secrets_takes_effect_after_the_merge(job: Job) -> None:
-    config = (
-        "{bucket_name: b, region: r, prefix: p, aws_access_key_id: one, aws_secret_access_key: two}"
-    )
-    export = (
-        "batch_exports:\n  lake:\n    project: web\n    name: Lake\n    interval: hour\n"
-        f"    destination: {{type: S3, config: {config}}}\n"
-    )
-    text = job.settings("policy: {allow_literal_secrets: true}\n")
-    job.propose({"reconciler.yaml": text, "lake.yaml": export})
-    assert list(job.dangers()) == ["allow_literal_secrets"]
-    assert job.run("apply", "--auto-approve").code == 5
+@pytest.mark.parametrize(
+    ("merged", "proposed"),
+    [
+        pytest.param("policy: {max_changes: 0}\n", "policy: {max_changes: 0}\n", id="both"),
+        pytest.param("", "policy: {max_changes: 0}\n", id="a stricter one"),
+        pytest.param("", TRUSTED, id="a new rule"),
+    ],
+)
+def test_what_the_policy_of_a_pull_request_refuses_is_refused_at_once(
+    job: Job, merged: str, proposed: str
+) -> None:
+    job.merge({"reconciler.yaml": job.settings(merged)})
+    job.propose({"reconciler.yaml": job.settings(proposed) + "# changed\n"})
+    assert job.plan().code == 5
 
 
-def test_a_new_secret_name_takes_effect_after_the_merge(job: Job) -> None:
-    config = (
-        "{bucket_name: b, region: r, prefix: p, aws_access_key_id: '${secret:env:ONE}', "
-        "aws_secret_access_key: '${secret:env:TWO}'}"
-    )
-    export = (
-        "batch_exports:\n  lake:\n    project: web\n    name: Lake\n    interval: hour\n"
-        f"    destination: {{type: S3, config: {config}}}\n"
-    )
-    job.merge({"reconciler.yaml": job.settings("secrets: [ONE]\n")})
-    job.propose({"reconciler.yaml": job.settings("secrets: [ONE, TWO]\n"), "lake.yaml": export})
-    assert job.dangers() == {"secrets": "new in `secrets:`: TWO"}
-    assert job.run("apply", "--auto-approve", ONE="value-1", TWO="value-2").code == 5
+def test_t1_a_renamed_key_lifts_no_trusted_rule(job: Job) -> None:
+    assert job.run("apply", "--auto-approve", "--trust-workspace", "--push").code == 0
+    rule = "{match: {address: project.web, action: update}, message: m}"
+    job.merge({"reconciler.yaml": job.settings(f"policy: {{rules: {{web: {rule}}}}}\n")})
+    site = "projects: {site: {name: Web, timezone: Asia/Tokyo}}\n"
+    job.propose({"reconciler.yaml": job.settings(), "web.yaml": site})
+    assert job.dangers() == {"rules.web": "m"}
+
+
+def test_a_trusted_warning_stays(job: Job) -> None:
+    job.merge({"reconciler.yaml": job.settings(WARNS)})
+    job.propose({"reconciler.yaml": job.settings()})
+    notes = {note["code"]: note["about"] for note in job.document()["notes"]}
+    assert notes["rules.web"] == "project.web"
 
 
 def test_settings_of_the_client_come_from_the_trusted_branch(job: Job) -> None:
@@ -436,12 +494,6 @@ def test_trust_workspace_uses_the_files(job: Job) -> None:
     job.propose({"reconciler.yaml": other})
     assert job.run("apply", "--auto-approve", "--trust-workspace").code == 0
     assert job.evil.requests == []
-
-
-def test_a_push_to_the_trusted_branch_applies_what_was_merged(job: Job) -> None:
-    job.merge({"reconciler.yaml": job.settings("policy: {max_changes: 9}\n")})
-    ran = job.run("apply", "--auto-approve")
-    assert ran.code == 0, ran.err
 
 
 def test_a_clone_without_the_trusted_branch_has_the_strictest_policy(job: Job) -> None:
@@ -523,9 +575,6 @@ def nested(job: Job) -> None:
 
 def nothing(_: Job) -> None:
     pass
-
-
-NO_BRANCH = "the default branch is not in this clone"
 
 
 @pytest.mark.parametrize(
