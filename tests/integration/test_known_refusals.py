@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from reconciler.service.live import read_live
 from tests.conftest import StartService
 from tests.support import worlds
 from tests.support.cli import Ran, reconciler, write
+from tests.support.declared import NOOP, seed, workspace
 from tests.support.emulator import DIALECTS, RunningEmulator
 from tests.support.fields import BY_INTEGRATION, INLINE, INTEGRATIONS, QUERIES
 from tests.support.simulated import no_op_export
@@ -36,16 +36,12 @@ UNKNOWN = {"FileDownload", "Workflows"}
 
 
 def seed_of() -> dict[str, Any]:
-    kinds = enumerate(INTEGRATIONS.values(), start=1)
-    projects = [{"id": 1, "name": "Web"}, {"id": 2, "name": "App"}]
-    return {
-        "organizations": [{"id": "org", "name": "O", "projects": projects}],
-        "keys": [{"value": "phx_key"}],
-        "integrations": [
-            {"id": number, "project": 1, "kind": kind, "config": {"host": "h"}}
-            for number, kind in kinds
-        ],
-    }
+    integrations = [
+        {"id": number, "project": 1, "kind": kind, "config": {"host": "h"}}
+        for number, kind in enumerate(INTEGRATIONS.values(), start=1)
+    ]
+    given = seed({"id": 1, "name": "Web"}, {"id": 2, "name": "App"})
+    return {**given, "integrations": integrations}
 
 
 @pytest.fixture(params=DIALECTS)
@@ -55,7 +51,7 @@ def running(request: pytest.FixtureRequest, service_of: StartService) -> Running
 
 def config_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: SecretRef.of("env", "X") if str(value).startswith("${secret") else value
+        name: SECRET if str(value).startswith("${secret") else value
         for name, value in fields.items()
         if name != "copy_inputs"
     } | ({"mode": "INSERT"} if "mode" in fields else {})
@@ -68,43 +64,40 @@ def destinations() -> dict[str, dict[str, Any]]:
         for tag, fields in types.items():
             body = {"type": tag, "config": config_of(fields)}
             made[f"{tag} {form}"] = body
-            if tag in INTEGRATIONS:
-                number = 1 + list(INTEGRATIONS).index(tag)
-                made[f"{tag} {form} named"] = {**body, "integration": number}
+            made |= {f"{tag} {form} named": named for named in with_integration(body)}
     made["S3 named"] = {**made["S3 inline"], "integration": 1}
-    made["HTTP elsewhere"] = {
-        "type": "HTTP",
-        "config": {"url": "https://example.com/", "token": SecretRef.of("env", "X")},
-    }
-    made["AwsS3 legacy"] = {
-        **made["AwsS3 integration named"],
-        "config": {
-            "bucket_name": "b",
-            "region": "r",
-            "prefix": "",
-            "legacy_parquet_extension": True,
-        },
-    }
+    elsewhere = {"url": "https://example.com/", "token": SECRET}
+    made["HTTP elsewhere"] = {"type": "HTTP", "config": elsewhere}
+    legacy = {"bucket_name": "b", "region": "r", "prefix": "", "legacy_parquet_extension": True}
+    made["AwsS3 legacy"] = {**made["AwsS3 integration named"], "config": legacy}
     return made
+
+
+def with_integration(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a destination with an integration, if its type has any."""
+    if body["type"] in INTEGRATIONS:
+        yield {**body, "integration": 1 + list(INTEGRATIONS).index(body["type"])}
 
 
 def in_web(key: str, **parts: Any) -> Resource:
     return replace(export(key, **parts), parent=WEB)
 
 
-def exports() -> tuple[Resource, ...]:
-    numbered = list(destinations().items())
-    plain = {"type": "NoOp", "config": {}}
-    return (
-        *(
-            in_web(f"d{number}", name=name, destination=body)
-            for number, (name, body) in enumerate(numbered)
-        ),
-        in_web("query", name="query", destination=plain, sql_query=QUERIES[0]),
-        in_web("hogql", name="hogql", destination=plain, model="hogql", sql_query=QUERIES[0]),
-        in_web("hogql-bare", name="hogql-bare", destination=plain, model="hogql"),
-        in_web("persons", name="persons", destination=plain, model="persons"),
-    )
+def to_each(destinations: Mapping[str, dict[str, Any]]) -> list[Resource]:
+    """Return an export to each destination, named as it."""
+    numbered = enumerate(destinations.items())
+    return [in_web(f"d{n}", name=name, destination=body) for n, (name, body) in numbered]
+
+
+def exports() -> list[Resource]:
+    own = {
+        "query": {"sql_query": QUERIES[0]},
+        "hogql": {"model": "hogql", "sql_query": QUERIES[0]},
+        "hogql-bare": {"model": "hogql"},
+        "persons": {"model": "persons"},
+    }
+    plain = [in_web(name, name=name, destination=NOOP, **more) for name, more in own.items()]
+    return [*to_each(destinations()), *plain]
 
 
 def read(running: RunningEmulator, desired: Desired) -> Live:
@@ -142,15 +135,21 @@ def names_of(plan: Plan) -> set[str]:
     return {change.name for change in plan.effective if change.address in refused}
 
 
+def refused(running: RunningEmulator, exports: list[Resource]) -> set[str]:
+    """Return the names of exports whose creates the plan refuses, as the service does."""
+    path = "/api/projects/1/batch_exports/"
+    running.call("POST", path, no_op_export("Known")).raise_for_status()
+    plan = planned(running, *exports)
+    answers = {change.name: answer(running, change) for change in plan.effective}
+    assert names_of(plan) == {name for name, status in answers.items() if status >= 400}
+    assert len(answers) == len(exports)
+    return names_of(plan)
+
+
 def test_experience_19_a_create_is_refused_in_the_plan_if_the_service_refuses_it(
     running: RunningEmulator,
 ) -> None:
-    path = "/api/projects/1/batch_exports/"
-    running.call("POST", path, no_op_export("Known")).raise_for_status()
-    plan = planned(running, *exports())
-    answers = {change.name: answer(running, change) for change in plan.effective}
-    assert names_of(plan) == {name for name, status in answers.items() if status >= 400}
-    assert len(answers) == len(exports())
+    assert refused(running, exports())
 
 
 def lacking() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -192,21 +191,10 @@ def without(config: Mapping[str, Any], name: str) -> dict[str, Any]:
 def test_plan_d10_a_create_without_a_required_field_is_refused_if_the_service_refuses_it(
     running: RunningEmulator,
 ) -> None:
-    path = "/api/projects/1/batch_exports/"
-    running.call("POST", path, no_op_export("Known")).raise_for_status()
-    destinations = {}
-    for name, body in lacking():
-        destinations[name] = body
-        if (tag := body["type"]) in INTEGRATIONS:
-            number = 1 + list(INTEGRATIONS).index(tag)
-            destinations[f"{name} and an integration"] = {**body, "integration": number}
-    numbered = enumerate(destinations.items())
-    exports = [in_web(f"d{n}", name=name, destination=body) for n, (name, body) in numbered]
-    plan = planned(running, *exports)
-    answers = {change.name: answer(running, change) for change in plan.effective}
-    assert names_of(plan) == {name for name, status in answers.items() if status >= 400}
-    assert len(answers) == len(destinations)
-    assert "HTTP 0 lacks token" in names_of(plan)
+    lack = dict(lacking())
+    for name, body in [*lack.items()]:
+        lack |= {f"{name} and an integration": named for named in with_integration(body)}
+    assert "HTTP 0 lacks token" in refused(running, to_each(lack))
 
 
 def test_plan_d10_what_every_service_requires_is_refused_if_the_version_is_unknown() -> None:
@@ -303,10 +291,7 @@ def test_experience_19_apply_sends_nothing_that_the_service_is_known_to_refuse(
     service_of: StartService, tmp_path: Path
 ) -> None:
     running = service_of(seed_of(), "--dialect", "2026")
-    body = {"project": "web", "name": "Lake", "interval": "hour", "destination": s3()}
-    resources = {"projects": {"web": {"name": "Web"}}, "batch_exports": {"lake": body}}
-    files = {"reconciler.yaml": "version: 1\n", "all.yaml": json.dumps(resources)}
-    folder = write(tmp_path / "workspace", files)
+    folder = write(tmp_path / "w", workspace(lake={"destination": s3()}))
 
     def run(*words: str) -> Ran:
         return reconciler(*words, "-C", folder, environ=running.environ())
@@ -314,7 +299,7 @@ def test_experience_19_apply_sends_nothing_that_the_service_is_known_to_refuse(
     refused = run("apply", "--auto-approve")
     assert refused.code == 5
     assert "[not-accepted]" in refused.out + refused.err
-    assert "all.yaml:1:" in refused.out + refused.err
+    assert "resources.yaml:" in refused.out + refused.err
     assert running.writes() == []
     assert run("plan", "--exclude", "batch_export.lake").code == 0
     write(folder, {"reconciler.yaml": "version: 1\npolicy: {attempt: [not-accepted]}\n"})
