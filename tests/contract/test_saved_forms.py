@@ -13,34 +13,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
+from reconciler.model import event, run
 from reconciler.model.decoding import InvalidPlanFile, decode, read_log
-from reconciler.model.event import (
-    BackfillsEnded,
-    BackfillsPlanned,
-    Done,
-    Ended,
-    Event,
-    Failed,
-    Interrupting,
-    Planned,
-    Reading,
-    Report,
-    Sending,
-    Sent,
-    Skipped,
-    Started,
-    Verifying,
-    Waiting,
-)
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.plan import Change, Origin, Reason, SecretUse, Severity, encode
-from reconciler.model.run import (
-    BackfillEnd,
-    BackfillPlan,
-    BackfillState,
-    ObjectBackfills,
-    PlannedBackfill,
-)
 from reconciler.model.schemas import schema
 from reconciler.model.values import Address
 from scripts.saved_schemas import generated
@@ -53,27 +29,30 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 PLAN, EVENT = schema("plan") or {}, schema("event") or {}
 A_PLAN = planned(desired_of(project(), export(destination=with_secrets())), live_of())
 CREATED = Change(Address("project", "web"), Action.CREATE, "Web")
-PLANNED = PlannedBackfill(NOW, NOW + timedelta(hours=2), runs=2)
-LAKE = ObjectBackfills(Address("batch_export", "lake"), "Lake", "e1", "1", "Web", (PLANNED,))
-BACKFILLS = BackfillPlan(A_PLAN.source, (LAKE,), created_at=NOW.isoformat())
-ENDED = replace(LAKE, ends=(BackfillEnd(PLANNED, BackfillState.STARTED, "b1"),))
-EVENTS: tuple[Event, ...] = (
-    Planned(A_PLAN),
-    Started(CREATED),
-    Sending("POST", "/api/organizations/o/projects/", change_id=CREATED.id),
-    Sent("POST", "/api/organizations/o/projects/", 201, 2, 0.25, CREATED.id),
-    Sent("GET", "/api/organizations/o/projects/", None, error="no answer in 30 s"),
-    Waiting(41.5, "rate limit (480 a minute)"),
-    Reading("projects", 100, 250),
-    Reading("projects", 100),
-    Done(CREATED, "1", ("timezone was altered",), adopted=True),
-    Failed(CREATED, "the service said no", "ask for it", unknown=True, live_id="1"),
-    Skipped(CREATED, "the run was interrupted"),
-    Interrupting(forced=True),
-    Verifying(),
-    BackfillsPlanned(BACKFILLS),
-    BackfillsEnded((ENDED,), interrupted=True),
-    *(Ended(Report(interrupted=interrupted), verified=False) for interrupted in (False, True)),
+PLANNED = run.PlannedBackfill(NOW, NOW + timedelta(hours=2), runs=2)
+LAKE = run.ObjectBackfills(Address("batch_export", "lake"), "Lake", "e1", "1", "Web", (PLANNED,))
+BACKFILLS = run.BackfillPlan(A_PLAN.source, (LAKE,), created_at=NOW.isoformat())
+ENDED = replace(LAKE, ends=(run.BackfillEnd(PLANNED, run.BackfillState.STARTED, "b1"),))
+EVENTS: tuple[event.Event, ...] = (
+    event.Planned(A_PLAN),
+    event.Started(CREATED),
+    event.Sending("POST", "/api/organizations/o/projects/", change_id=CREATED.id),
+    event.Sent("POST", "/api/organizations/o/projects/", 201, 2, 0.25, CREATED.id),
+    event.Sent("GET", "/api/organizations/o/projects/", None, error="no answer in 30 s"),
+    event.Waiting(41.5, "rate limit (480 a minute)"),
+    event.Reading("projects", 100, 250),
+    event.Reading("projects", 100),
+    event.Done(CREATED, "1", ("timezone was altered",), adopted=True),
+    event.Failed(CREATED, "the service said no", "ask for it", unknown=True, live_id="1"),
+    event.Skipped(CREATED, "the run was interrupted"),
+    event.Interrupting(forced=True),
+    event.Verifying(),
+    event.BackfillsPlanned(BACKFILLS),
+    event.BackfillsEnded((ENDED,), interrupted=True),
+    *(
+        event.Ended(event.Report(interrupted=interrupted), verified=False)
+        for interrupted in (False, True)
+    ),
 )
 
 
@@ -88,8 +67,8 @@ def test_saved_files_are_read_and_written_as_before() -> None:
     assert list(map(json.loads, log_of(*EVENTS).splitlines())) == list(
         map(json.loads, events.splitlines())
     )
-    (run,) = read_log(events) or ()
-    assert (run.plan_id, run.exit_code, run.changes) == (BACKFILLS.plan_id, 130, ())
+    (logged,) = read_log(events) or ()
+    assert (logged.plan_id, logged.exit_code, logged.changes) == (BACKFILLS.plan_id, 130, ())
 
 
 @pytest.mark.parametrize(

@@ -299,7 +299,7 @@ _OTHER = '"name": "new1",\n   "interval": '
             {},
             (),
             4,
-            "batch_export.s: warning secret-reference-changed is not in the saved plan",
+            "hint: pass --no-inventory, as when the plan was made",
             id="made without an inventory",
         ),
         pytest.param(

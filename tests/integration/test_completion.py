@@ -22,15 +22,13 @@ ENVIRONMENTS = ["production", "staging"]
 def completed(shell: str, *words: str | Path) -> Ran:
     """Ask for the last word, as the script of a shell does."""
     texts = [str(word) for word in words]
-    ended = reconciler(
-        environ={
-            "_RECONCILER_COMPLETE": f"{shell}_complete",
-            "COMP_WORDS": " ".join(["reconciler", *texts]),
-            "COMP_CWORD": texts[-1] if shell == "fish" else str(len(texts)),
-        }
-    )
-    assert ended.code == 0
-    assert ended.err == ""
+    environ = {
+        "_RECONCILER_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": " ".join(["reconciler", *texts]),
+        "COMP_CWORD": texts[-1] if shell == "fish" else str(len(texts)),
+    }
+    ended = reconciler(environ=environ)
+    assert (ended.code, ended.err) == (0, "")
     return ended
 
 
@@ -113,23 +111,25 @@ def test_every_command_with_environments_completes_them() -> None:
                 assert [item.value for item in items] == ENVIRONMENTS, name
 
 
+def program_of(shell: str) -> str:
+    """Return the program of a shell, or skip the test."""
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed")
+    return program
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_scripts_are_accepted_by_their_shell(shell: str, tmp_path: Path) -> None:
     script = reconciler("completion", shell)
     assert script.err == ""
     assert f"_RECONCILER_COMPLETE={shell}_complete" in script.out
-    program = shutil.which(shell)
-    if program is None:
-        pytest.skip(f"{shell} is not installed")
     file = write(tmp_path, {"script": script.out}) / "script"
-    subprocess.run([program, "-n", file], check=True, timeout=TIMEOUT)
+    subprocess.run([program_of(shell), "-n", file], check=True, timeout=TIMEOUT)
 
 
 def test_bash_completes_environments(tmp_path: Path) -> None:
-    bash = shutil.which("bash")
-    if bash is None:
-        pytest.skip("bash is not installed")
-    script = reconciler("completion", "bash").out
+    bash, script = program_of("bash"), reconciler("completion", "bash").out
     program = tmp_path / "reconciler"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m reconciler "$@"\n')
     program.chmod(0o700)

@@ -285,25 +285,9 @@ def test_ids_are_not_read_as_names(stored: World) -> None:
     assert calls == [3, 4]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "status",
-        "status aws",
-        "status -e *",
-        "gaps --since 1m",
-        "runs aws",
-        "logs aws",
-        "backfill aws -e staging --from 2026-01-01 --to 2026-01-02 --dry-run",
-        "projects list",
-        "import --project 1 --dry-run",
-        "pause aws --auto-approve",
-        "unpause aws --auto-approve",
-        "doctor",
-    ],
-)
-def test_m1_commands_for_operations_work_with_names(stored: World, words: str) -> None:
-    """M1: `status` failed, since it planned without the lists of integrations."""
+@pytest.mark.parametrize("words", ["status", "status aws", "status -e *"])
+def test_m1_status_works_with_names(stored: World, words: str) -> None:
+    """M1: it planned without the lists of integrations. The matrix has the other commands."""
     stored.write()
     ran = stored.run(*words.split())
     assert ("rror" in ran.err, "differing" in ran.out) == (False, False)

@@ -16,20 +16,16 @@ from reconciler.emulator.store import Store
 from reconciler.emulator.world import World
 from tests.conftest import ROOT, StartService
 from tests.support.cli import reconciler, write
+from tests.support.declared import seed
 from tests.support.emulator import DIALECTS, RunningEmulator
+from tests.support.simulated import no_op_export
 
-FILES = {"reconciler.yaml": "version: 1\n"}
-
-EXPORTS = [
-    {"name": name, "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
-    for name in ("Orders", "Sessions")
-]
+EXPORTS = [no_op_export(name) for name in ("Orders", "Sessions")]
 GOOD = {"match": {}, "records": 1000, "seconds": 20}
 SEED: dict[str, Any] = {
+    **seed({"name": "Web", "batch_exports": EXPORTS}),
     "lived": "3d",
-    "organizations": [{"name": "Acme", "projects": [{"name": "Web", "batch_exports": EXPORTS}]}],
     "users": [{"id": 7, "first_name": "Ada", "email": "ada@example.com"}],
-    "keys": [{"value": "phx_lived"}],
     "events": [
         {"ago": "6h", "outcomes": [{"match": {"name": "Orders"}, "status": "Failed"}, GOOD]},
         {"ago": "3d", "outcomes": [GOOD]},
@@ -66,19 +62,19 @@ def test_apply_p2_a_service_has_lived_for_three_days(
     assert len(ends) in range(71, 74)
     assert {run["status"] for run in sessions} <= {"Completed", "Running", "Starting"}
     # The clock of the service is that of this machine again.
-    ran = reconciler("status", "-C", write(tmp_path, FILES), environ=running.environ())
+    folder = write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    ran = reconciler("status", "-C", folder, environ=running.environ())
     assert (ran.code, "clock" in ran.err) == (0, False)
 
 
 def test_apply_p2_the_past_has_activity_and_backfills(service_of: StartService) -> None:
     running = service_of(SEED, "--dialect", "2026")
     exports = {name: export["id"] for name, export in running.exports().items()}
-    entries = listed(running, f"activity_log/?scope=BatchExport&item_id={exports['Sessions']}")
-    assert [(it["user"]["first_name"], it["detail"]["changes"][0]["after"]) for it in entries] == [
-        ("Ada", False),
-        ("Ada", True),
-    ]
-    (paused,) = listed(running, f"activity_log/?scope=BatchExport&item_id={exports['Orders']}")
+    log = "activity_log/?scope=BatchExport&item_id="
+    entries = listed(running, log + exports["Sessions"])
+    made = [(it["user"]["first_name"], it["detail"]["changes"][0]["after"]) for it in entries]
+    assert made == [("Ada", False), ("Ada", True)]
+    (paused,) = listed(running, log + exports["Orders"])
     assert paused["is_system"]
     (backfill,) = listed(running, f"batch_exports/{exports['Sessions']}/backfills/")
     assert backfill["status"] == "Completed"

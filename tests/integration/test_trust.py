@@ -120,13 +120,17 @@ def moved(job: Job) -> dict[str, str]:
         ("apply", "--auto-approve"),
     ],
 )
-def test_security_2_a_pull_request_does_not_move_the_key(job: Job, words: tuple[str, ...]) -> None:
-    job.propose(moved(job))
-    ran = job.run(*words)
-    assert job.evil.requests == []
+def test_security_1_2_a_pull_request_moves_no_key_and_runs_no_command(
+    job: Job, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Each of both alone is one of the hostile workspaces."""
+    key = f"${{secret:exec:sh -c 'touch {tmp_path}/ran; echo k'}}"
+    text = job.settings("policy: {allow_exec_secrets: true}\n", base_url=job.evil.url, api_key=key)
+    job.propose({"reconciler.yaml": text})
+    ran = job.run(*words, RECONCILER_ALLOW_EXEC="1")
+    assert (job.evil.requests, (tmp_path / "ran").exists()) == ([], False)
     if words[0] == "apply":
-        assert ran.code == 5
-        assert job.running.writes() == []
+        assert (ran.code, job.running.writes()) == (5, [])
 
 
 def test_security_2_the_plan_names_the_new_address(job: Job) -> None:
@@ -208,39 +212,12 @@ def test_the_variable_of_the_key_has_precedence_over_the_file(job: Job) -> None:
     assert job.plan(**variables).code == 0
 
 
-@pytest.mark.parametrize(
-    "command", [("plan",), ("import", "--dry-run"), ("apply", "--auto-approve")]
-)
-def test_security_1_commands_of_a_pull_request_do_not_run(
-    job: Job, tmp_path: Path, command: tuple[str, ...]
-) -> None:
-    key = f"${{secret:exec:sh -c 'touch {tmp_path}/ran; echo k'}}"
-    text = job.settings("policy: {allow_exec_secrets: true}\n", api_key=key)
-    job.propose({"reconciler.yaml": text})
-    job.run(*command, RECONCILER_ALLOW_EXEC="1")
-    assert not (tmp_path / "ran").exists()
-
-
-def test_security_25_a_tag_named_like_the_trusted_branch_is_not_used(job: Job) -> None:
+def test_security_25_no_tag_takes_the_place_of_a_trusted_branch_that_is_missing(job: Job) -> None:
     job.propose(moved(job))
-    for name in ("origin/main", "refs/remotes/origin/main"):
-        job.git.run("tag", name)
-    job.plan()
-    job.plan(RECONCILER_TRUST_REF="refs/remotes/origin/main")
-    assert job.evil.requests == []
+    job.git.run("tag", "refs/remotes/origin/main")
     job.git.run("update-ref", "-d", "refs/remotes/origin/main")
     job.plan()
     job.refused("does not exist", RECONCILER_TRUST_REF="refs/remotes/origin/main")
-
-
-def test_security_25_an_old_merge_base_does_not_bring_its_settings(job: Job) -> None:
-    job.merge(moved(job))
-    old = job.git.head()
-    job.merge({"reconciler.yaml": job.settings()})
-    job.git.run("checkout", "--quiet", "-B", "proposal", old)
-    job.git.commit("proposed")
-    assert "changes from" in job.dangers()["connection"]
-    assert job.evil.requests == []
 
 
 def test_security_25_a_workspace_that_is_not_on_the_trusted_branch_has_no_connection(
@@ -284,16 +261,6 @@ def linked(job: Job) -> None:
     job.propose(moved(job))
 
 
-def submodule(job: Job) -> None:
-    other = Git.init(job.git.folder.parent / "other")
-    write(other.folder, {**moved(job), "web.yaml": WEB})
-    other.commit("start")
-    job.git.run("rm", "-r", "--quiet", "w")
-    allow = ("-c", "protocol.file.allow=always")
-    job.git.run(*allow, "submodule", "--quiet", "add", str(other.folder), "w")
-    job.git.commit("proposed")
-
-
 def head_of(kind: str, job: Job) -> None:
     """As in a clone whose branches were fetched: git stores the branch HEAD as origin/HEAD."""
     job.propose(moved(job))
@@ -313,9 +280,6 @@ NO_BRANCH = "the default branch is not in this clone"
             id="security 25: an invalid file",
         ),
         pytest.param(linked, "is not a regular file", id="security 25: a link"),
-        pytest.param(
-            submodule, "this repository is inside another one", id="security 24: a submodule"
-        ),
         pytest.param(
             partial(head_of, "remotes/origin"), NO_BRANCH, id="security 25: a branch named HEAD"
         ),
