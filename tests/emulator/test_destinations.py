@@ -154,6 +154,8 @@ TYPES: Table = {
     OLD: {
         "credentials are in the config": [
             (POST, to("S3", **S3, **KEYS), {"config": S3}),
+            (POST, to("S3", "7", **S3, **KEYS), {"integration": 7}),
+            (POST, to("S3", 7.0, **S3, **KEYS), {"integration": 7}),
             (POST, to("Workflows", hog_function_id="x"), "400"),
             (POST, to("HTTP", url="https://h", token="t"), {"url": "https://h"}),
         ],
@@ -287,6 +289,10 @@ TYPES: Table = {
                 *(to("AwsS3", 7, **S3, **PARQUET), to("AwsS3", 7, legacy_parquet_extension=True)),
                 f"{BAD}: 'legacy_parquet_extension' can only stay on for an export that...",
             ),
+        ],
+        "what is not checked is stored, and shown as sent": [
+            (POST, to("Postgres", 3, **D, port=5.5), {"port": 5.5}),
+            (POST, to("AwsS3", 7, **S3, include_events=[1]), {"include_events": [1]}),
         ],
         "text for an optional number is converted; other text crashes the server": [
             (POST, to("AwsS3", 7, **S3, max_file_size_mb="x"), "500"),

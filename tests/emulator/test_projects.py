@@ -147,11 +147,13 @@ SETTINGS: Table = {
             *kept(**{LINKED: {"id": 1, "key": "a"}, NETWORK: PAYLOAD, "extra_settings": {"a": 1}}),
             *kept(has_completed_onboarding_for={"a": True}, path_cleaning_filters=CLEANING),
             *kept(person_display_name_properties=["b", "a"], live_events_columns=["b", "a"]),
-            ({"anonymize_ips": True}, {"anonymize_ips": False}, {"anonymize_ips": False}),
-            ({"week_start_day": 0}, {"week_start_day": 1}, {"week_start_day": 1}),
-            (
-                *({"session_recording_opt_in": True}, {"session_recording_opt_in": False}),
-                {"session_recording_opt_in": False},
+            *(
+                ({name: before}, {name: after}, {name: after})
+                for name, before, after in (
+                    ("anonymize_ips", True, False),
+                    ("week_start_day", 0, 1),
+                    ("session_recording_opt_in", True, False),
+                )
             ),
         ],
         "null is a value of its own where allowed": [
@@ -199,9 +201,10 @@ SETTINGS: Table = {
         "the id of a flag stays text": kept(**{LINKED: FLAG}),
     },
     ("interface",): {
-        "a masking is ignored": [
-            ({}, {MASKING: value}, "200")
-            for value in (*WRONG_IN_2025[MASKING], {"maskAllInputs": True})
+        "a masking and survey_config are ignored": [
+            *(({}, {MASKING: value}, {}) for value in WRONG_IN_2025[MASKING]),
+            ({}, {MASKING: {"maskAllInputs": True}}, {}),
+            ({}, {"survey_config": {"a": 1}}, {}),
         ],
     },
     REAL: {
@@ -231,7 +234,7 @@ SETTINGS: Table = {
         "access_control is refused, null ignored, and the webhook ignored (I17)": [
             ({}, {"access_control": False}, f"{BAD} access_control"),
             ({}, {"access_control": None}, {"access_control": False}),
-            ({}, {"slack_incoming_webhook": "https://x"}, "200"),
+            ({}, {"slack_incoming_webhook": "https://x"}, {}),
         ],
         "the id of a flag becomes a number": [({}, {LINKED: FLAG}, {LINKED: {**FLAG, "id": 123}})],
     },
