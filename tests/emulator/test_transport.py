@@ -1,8 +1,9 @@
-"""Facts about keys, errors and limits (service.md, 5 and 6)."""
+"""Facts about keys, errors, limits and the fields of answers (service.md, 1, 5 and 6)."""
 
 from __future__ import annotations
 
 from tests.emulator.facts import Api, fact, refused
+from tests.emulator.operations import get, no_op, of, runs
 
 
 @fact("5", "a missing or malformed header and an unknown key answer 401")
@@ -163,3 +164,46 @@ def test_other_methods(api: Api) -> None:
     refused(api.call("OPTIONS", api.project), 403, "permission_denied")
     answer = api.call("HEAD", api.project)
     assert (answer.status_code, answer.content) == (200, b"")
+
+
+@fact("1.1", "an export shows these fields and no others")
+def test_the_fields_of_an_export(api: Api) -> None:
+    common = (
+        "id team_id name model destination interval paused created_at last_updated_at "
+        "last_paused_at start_at end_at latest_runs schema"
+    )
+    own = {
+        "interface": "sql_query",
+        "2025": "filters",
+        "2026": "filters hogql_query hogql_modifiers timezone offset_day offset_hour primary_key "
+        "version_key incremental_mode",
+    }
+    export = api.get(api.create())
+    assert set(export) == set(f"{common} {own[api.dialect]}".split())
+
+
+@fact("2", "a run shows these fields and no others")
+def test_the_fields_of_a_run(api: Api) -> None:
+    common = (
+        "id status records_completed latest_error data_interval_start data_interval_end cursor "
+        "created_at finished_at last_updated_at records_total_count batch_export"
+    )
+    own = {
+        "interface": "",
+        "2025": "backfill bytes_exported",
+        "2026": "backfill bytes_exported records_failed batch_export_on_demand",
+    }
+    export = api.create(**no_op())
+    api.emulator.advance(hours=1)
+    assert set(runs(api, export)[0]) == set(f"{common} {own[api.dialect]}".split())
+
+
+@fact("7.3", "an end that no calendar passes does no harm")
+def test_fidelity_2025_end_at_the_end_of_time(api: Api) -> None:
+    export, last = api.create(**no_op()), "9999-12-31T23:59:59Z"
+    assert api.patch(export, end_at=last).status_code == 200
+    assert api.call("POST", of(api, export, "pause/"), {}).status_code == 200
+    assert api.call("POST", of(api, export, "unpause/"), {"backfill": True}).status_code == 200
+    api.emulator.advance(hours=2)
+    assert get(api, of(api, export))["end_at"] == last
+    assert [request["error"] for request in api.emulator.requests() if request["error"]] == []

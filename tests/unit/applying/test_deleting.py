@@ -57,17 +57,6 @@ def filled(world: World) -> World:
     return world
 
 
-def test_fidelity_f2_exports_are_deleted_by_the_request_for_their_project(either: World) -> None:
-    world = either
-    plan = removal(world)
-    report = world.apply(plan)
-    assert (changes(report.done), report.complete) == (IN_PLAN, True)
-    assert deletes(world) == ["2"]
-    assert [done.notices for done in report.done] == [("deleted with project.web",)] * 2 + [()]
-    # Until a server deletes the project, it and its exports do not count as live.
-    assert removal(world).empty
-
-
 @pytest.mark.parametrize(("failures", "outcome"), [(14, "done"), (59, "done"), (60, "unknown")])
 def test_fidelity_f2_a_500_to_the_deletion_of_a_project_is_repeated_at_once(
     world_2025: World, failures: int, outcome: str
@@ -94,25 +83,32 @@ def test_an_export_alone_is_deleted_by_its_own_request(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "when", "outcome"),
+    ("fault", "outcome"),
     [
-        ({"status": 403}, "before", "failed"),
-        ({"status": 500}, "before", "unknown"),
-        ({"status": 500}, "after", "done"),
+        (None, "done"),
+        ({"status": 403}, "failed"),
+        ({"status": 500}, "unknown"),
+        ({"status": 500, "when": "after"}, "done"),
     ],
-    ids=["refused", "unknown", "unknown-but-gone"],
+    ids=["done", "refused", "unknown", "unknown-but-gone"],
 )
-def test_exports_end_as_the_deletion_of_their_project(
-    either: World, fault: dict[str, Any], when: str, outcome: str
+def test_fidelity_f2_exports_end_as_the_deletion_of_their_project(
+    either: World, fault: dict[str, Any] | None, outcome: str
 ) -> None:
     world = either
     plan = removal(world)
     world.clock.running = None  # The service ends a deletion when its clock is moved.
-    world.fail(PROJECT_DELETE, fault="error", when=when, **fault)
+    if fault is not None:
+        world.fail(PROJECT_DELETE, fault="error", **fault)
     report = world.apply(plan, retry_for=2)
     error = "delete of project.web failed"
     if outcome == "done":
-        assert changes(report.done) == IN_PLAN
+        assert (changes(report.done), report.complete) == (IN_PLAN, True)
+        assert [done.notices for done in report.done[:2]] == [("deleted with project.web",)] * 2
+        assert (report.done[2].notices == ()) is (fault is None)
+        # Until a server deletes the project, it and its exports do not count as live.
+        assert removal(world).empty
+        assert fault is not None or deletes(world) == ["2"]
     elif outcome == "unknown":
         assert changes(report.failed) == IN_PLAN
         assert all(failed.unknown for failed in report.failed)
