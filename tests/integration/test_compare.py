@@ -120,20 +120,14 @@ def test_the_json_has_values_places_and_reasons(folder: Path) -> None:
     compared = json.loads(ran.out)
     assert (compared["format_version"], compared["is_equal"], compared["equal"]) == (2, False, 1)
     assert [item["address"] for item in compared["only_second"]] == ["batch_export.old"]
-    fields = {
-        item["name"]: item
-        for item in compared["differences"]
-        if item["address"] == "batch_export.lake"
-    }
+    lake = [item for item in compared["differences"] if item["address"] == "batch_export.lake"]
+    fields = {item["name"]: item for item in lake}
     assert fields["interval"]["intended"] is None
     assert fields["interval"]["first"]["origin"]["line"] == 20
     assert fields["paused"]["first"] is None
     bucket = fields["destination.config.bucket_name"]
-    assert bucket["intended"] == "reference"
-    assert (bucket["second"]["value"], bucket["second"]["written"]) == (
-        "acme-prod",
-        "${var:bucket}",
-    )
+    second = (bucket["second"]["value"], bucket["second"]["written"])
+    assert (bucket["intended"], *second) == ("reference", "acme-prod", "${var:bucket}")
 
 
 def test_markdown_has_a_row_for_each_difference(folder: Path) -> None:
@@ -198,30 +192,29 @@ def test_promote_takes_names(folder: Path) -> None:
     assert "paused: true" in text
 
 
-INVALID = {
-    "reconciler.yaml": WORKSPACE.replace("acme-staging}", "acme-staging, every: day}"),
-    "exports.yaml": EXPORTS.replace("interval: day  # a trial", 'interval: "${var:every}"'),
-}
-SHARED = {
-    "exports.yaml": EXPORTS.replace(
-        "production:\n        paused: true", "dev: &quiet {paused: true}"
-    ).replace("production: {interval: week}", "production: *quiet")
-}
-
-
 @pytest.mark.parametrize(
-    ("files", "message"),
+    ("settings", "exports", "message"),
     [
-        (INVALID, "unknown variable 'every'"),
-        (SHARED, "exports.yaml:28:5: cannot edit a value with an anchor"),
+        pytest.param(
+            WORKSPACE.replace("acme-staging}", "acme-staging, every: day}"),
+            EXPORTS.replace("interval: day  # a trial", 'interval: "${var:every}"'),
+            "unknown variable 'every'",
+            id="invalid in the other environment",
+        ),
+        pytest.param(
+            WORKSPACE,
+            EXPORTS.replace(
+                "production:\n        paused: true", "dev: &quiet {paused: true}"
+            ).replace("production: {interval: week}", "production: *quiet"),
+            "exports.yaml:28:5: cannot edit a value with an anchor",
+            id="an anchor that is used elsewhere",
+        ),
     ],
-    ids=["invalid in the other environment", "an anchor that is used elsewhere"],
 )
 def test_promote_writes_nothing_that_is_invalid_or_shared(
-    folder: Path, files: dict[str, str], message: str
+    folder: Path, settings: str, exports: str, message: str
 ) -> None:
-    write(folder, files)
+    write(folder, {"reconciler.yaml": settings, "exports.yaml": exports})
     ran = promote(folder)
-    assert ran.code == 1
-    assert message in ran.err
-    assert (folder / "exports.yaml").read_text() == files["exports.yaml"]
+    assert (ran.code, message in ran.err) == (1, True), ran.err
+    assert (folder / "exports.yaml").read_text() == exports
