@@ -16,61 +16,44 @@ from reconciler.render.options import RenderOptions
 from tests.support.cli import write
 
 SIZES = (50, 100, 200)
-NOOP = "destination: {type: NoOp, config: {arg: x}}"
-TOKEN = "destination: {{type: HTTP, config: {{url: 'https://a.example', token: '{}'}}}}"
-HEAD = "version: 1\n"
+TOKEN = "{type: HTTP, config: {url: 'https://a.example', token: '${secret:env:SECRET_#X}'}}"
 
 
-def exports(size: int, line: Callable[[int], str], **fields: str) -> str:
-    """Return so many exports with a line of their own. `fields` replace the usual ones."""
-    usual = {"name": "name: E{number}", "project": "project: p", "destination": NOOP} | fields
-    lines = "".join(
-        "\n".join([f"  e{number}:", *(f"    {text}" for text in usual.values())]).replace(
-            "{number}", str(number)
-        )
-        + f"\n    {line(number)}\n"
-        for number in range(size)
-    )
-    return f"projects:\n  p: {{name: P}}\nbatch_exports:\n{lines}"
+def many(size: int, text: str, sep: str = "") -> str:
+    """Return a text so many times, with the number of each for #."""
+    return sep.join(text.replace("#", str(number)) for number in range(size))
 
 
-def hourly(_: int) -> str:
-    return "interval: hour"
+def exports(size: int, projects: str = "  p: {name: P}\n", **fields: str) -> str:
+    """Return so many exports. `fields` replace the usual ones, and are more."""
+    usual = {"name": "E#", "project": "p", "destination": "{type: NoOp, config: {arg: x}}"}
+    lines = "".join(f"    {name}: {text}\n" for name, text in (usual | fields).items())
+    interval = "" if "interval#" in fields else "    interval: hour\n"
+    return f"projects:\n{projects}batch_exports:\n" + many(size, f"  e#:\n{lines}{interval}")
 
 
-def listed(size: int, text: str) -> str:
-    return ", ".join(text.format(number) for number in range(size))
-
-
-KINDS: dict[str, Callable[[int], tuple[str, str]]] = {
-    "unknown-field": lambda size: (HEAD, exports(size, lambda n: f"intervall{n}: hour")),
-    "duplicate-key": lambda size: (HEAD, exports(1, lambda _: "interval: hour\n    " * size)),
-    "same-name": lambda size: (HEAD, exports(size, hourly, name="name: Same")),
-    "unknown-parent": lambda size: (
-        HEAD,
-        exports(size, hourly, project="project: web-{number}x").replace(
-            "  p: {name: P}\n", "".join(f"  web-{n}: {{name: W{n}}}\n" for n in range(size))
-        ),
-    ),
-    "unknown-zone": lambda size: (
-        HEAD,
-        "projects:\n"
-        + "".join(f"  p{n}: {{name: P{n}, timezone: Europe/Berln}}\n" for n in range(size)),
-    ),
-    "unknown-value": lambda size: (
-        HEAD,
-        exports(size, hourly, destination="destination: {type: S33, config: {}}"),
-    ),
-    "unknown-variable": lambda size: (
-        f"{HEAD}vars: {{{listed(size, 'v_{}: x')}}}\n",
-        exports(size, hourly, name="name: E{number} ${var:v_{number}x}"),
-    ),
-    "unlisted-variable": lambda size: (
-        f"{HEAD}secrets: [{listed(size, 'SECRET_{}')}]\n",
-        exports(size, hourly, destination=TOKEN.format("${secret:env:SECRET_{number}X}")),
-    ),
+ZONE = "  p#: {name: P#, timezone: Europe/Berln}\n"
+KINDS: dict[str, Callable[[int], str]] = {
+    "unknown-field": lambda size: exports(size, **{"interval#": "hour"}),
+    "duplicate-key": lambda size: exports(1, interval="hour\n    interval: " * size + "hour"),
+    "same-name": lambda size: exports(size, name="Same"),
+    "unknown-parent": lambda size: exports(size, many(size, "  w-#: {name: W#}\n"), project="w-#x"),
+    "unknown-zone": lambda size: f"projects:\n{many(size, ZONE)}",
+    "unknown-value": lambda size: exports(size, destination="{type: S33, config: {}}"),
+    "unknown-variable": lambda size: exports(size, name="E# ${var:v_#x}"),
+    "unlisted-variable": lambda size: exports(size, destination=TOKEN),
 }
-"""By code: the workspace file, and a file with so many mistakes."""
+"""By code: a file with so many mistakes."""
+
+
+def written(folder: Path, code: str, size: int) -> Path:
+    variables, secrets = many(size, "v_#: x", ", "), many(size, "SECRET_#", ", ")
+    settings = {
+        "unknown-variable": f"vars: {{{variables}}}\n",
+        "unlisted-variable": f"secrets: [{secrets}]\n",
+    }
+    head = f"version: 1\n{settings.get(code, '')}"
+    return write(folder, {"reconciler.yaml": head, "all.yaml": KINDS[code](size)})
 
 
 def work(function: Callable[[], object]) -> int:
@@ -104,9 +87,7 @@ def loaded(folder: Path) -> tuple[Diagnostic, ...]:
 def test_loading_is_linear(tmp_path: Path, code: str) -> None:
     folders = []
     for size in SIZES:
-        head, text = KINDS[code](size)
-        files = {"reconciler.yaml": head, "all.yaml": text}
-        folders.append(write(tmp_path / str(size), files))
+        folders.append(written(tmp_path / str(size), code, size))
         codes = [diagnostic.code for diagnostic in loaded(folders[-1])]
         assert codes.count(code) >= size - 1, codes[:3]
     assert is_linear([work(partial(loaded, folder)) for folder in folders])
@@ -114,8 +95,7 @@ def test_loading_is_linear(tmp_path: Path, code: str) -> None:
 
 @pytest.mark.parametrize("name", formats_of("diagnostics"))
 def test_writing_is_linear(tmp_path: Path, name: str) -> None:
-    head, text = KINDS["same-name"](SIZES[-1] + 1)
-    diagnostics = loaded(write(tmp_path, {"reconciler.yaml": head, "all.yaml": text}))
+    diagnostics = loaded(written(tmp_path, "same-name", SIZES[-1] + 1))
     assert len(diagnostics) == SIZES[-1]
     writer = writer_of(name, "diagnostics")
     options = RenderOptions()

@@ -29,12 +29,10 @@ def show(
     folder: Path,
     files: dict[str, str],
     address: str = "batch_export.lake",
-    *,
     environ: dict[str, str] | None = None,
-    environment: str | None = None,
 ) -> PublicResource:
     runtime = Runtime(environ=environ or {}, now=lambda: NOW)
-    resource, _ = resolved(Workspace(write(folder, files), environment, runtime=runtime), address)
+    resource, _ = resolved(Workspace(write(folder, files), None, runtime=runtime), address)
     return masked_in(resource, runtime.mask)
 
 
@@ -109,14 +107,6 @@ env: [ZONE]
     assert ("${env:ZONE:-eu}", "environment") in told
 
 
-def test_a_field_is_found_under_the_name_that_the_file_gives_it(tmp_path: Path) -> None:
-    text = POSTGRES.replace("Postgres", "NoOp").replace("CONFIG", "{}\n    hogql_query: select 1")
-    found = by_name(show(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text}))
-    assert at(found["sql_query"].origin) == "a.yaml:9:5"
-    assert found["destination.config"].value == {}
-    assert found["name"].written is None
-
-
 def test_a_merge_key_gives_the_line_of_its_anchor(tmp_path: Path) -> None:
     text = """\
 batch_exports:
@@ -128,10 +118,10 @@ batch_exports:
   lake: {<<: *one, name: Lake}
 """
     found = by_name(show(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text}))
-    assert [at(found[name].origin) for name in ("interval", "name")] == [
-        "a.yaml:5:5",
-        "a.yaml:7:20",
-    ]
+    origins = [at(found[name].origin) for name in ("interval", "name")]
+    assert origins == ["a.yaml:5:5", "a.yaml:7:20"]
+    assert found["destination.config"].value == {}
+    assert found["name"].written is None
 
 
 def test_odd_text_can_not_forge_a_line(tmp_path: Path) -> None:
