@@ -111,8 +111,8 @@ def test_a_run_in_process_restores_the_state_of_the_process(
 # Signals on an event loop without handlers for them, such as that of Windows.
 
 
-@pytest.fixture(autouse=True)
-def _handlers() -> Iterator[None]:
+@pytest.fixture
+def handlers() -> Iterator[None]:
     """Restore the handlers of signals."""
     former = {number: signal.getsignal(number) for number in signal.valid_signals()}
     yield
@@ -121,6 +121,7 @@ def _handlers() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@pytest.mark.usefixtures("handlers")
 def test_a_signal_requests_a_stop_without_handlers_of_the_event_loop() -> None:
     async def interrupted() -> None:
         with pytest.raises(NotImplementedError):
@@ -134,6 +135,7 @@ def test_a_signal_requests_a_stop_without_handlers_of_the_event_loop() -> None:
         runner.run(interrupted())
 
 
+@pytest.mark.usefixtures("handlers")
 @pytest.mark.parametrize("steps", range(3))
 def test_a_signal_that_arrived_just_before_a_run_stops_it_in_order(
     steps: int, monkeypatch: pytest.MonkeyPatch

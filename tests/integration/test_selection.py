@@ -52,37 +52,57 @@ def run(folder: Path, service: RunningEmulator, *arguments: str | Path) -> Ran:
     return reconciler(*arguments, "-C", folder, environ={**service.environ(), **SECRETS})
 
 
+PLAN = ("plan", "--detailed-exitcode")
+APPLY = ("apply", "--auto-approve")
+BACKFILL = ("backfill", "--gaps", "--auto-approve")
+NOTHING = [
+    (
+        ("--target", "batch_export.web-lakee"),
+        "nothing matches 'batch_export.web-lakee'",
+        "web-lake?",
+    ),
+    (("--target", "web-lakee"), "'web-lakee'", "did you mean batch_export.web-lake?"),
+    (("--target", "Events to the lakes"), "nothing matches", "batch_export.web-lake?"),
+    (("--project", "Webb"), "nothing matches 'Webb'", "did you mean project.web?"),
+    (("--project", "Team 04"), "nothing matches 'Team 04'", "did you mean project.web?"),
+    (("--kind", "exports"), "unknown kind 'exports'", "did you mean 'batch_export'?"),
+    (("--exclude", "x*"), "nothing matches 'x*'", "an address (kind.key), an id"),
+    (("--rotate-secrets=batch_export.nope*",), "nothing matches 'batch_export.nope*'", "known"),
+    (("--target", "web-lake,orderss"), "nothing matches 'orderss'", "batch_export.orders?"),
+    (("--target", "Hand-made"), '"Hand-made" (batch_export.id:', "`reconciler import "),
+    (("--target", "web-lake", "--kind", "project"), "the options select no resource", ""),
+]
+"""Options that select nothing, the message, and a part of the hint."""
+
+
 @pytest.mark.parametrize(
-    ("option", "message", "hint"),
+    ("words", "message", "hint"),
     [
-        (
-            ("--target", "batch_export.web-lakee"),
-            "nothing matches 'batch_export.web-lakee'",
-            "did you mean batch_export.web-lake?",
-        ),
-        (("--target", "web-lakee"), "'web-lakee'", "did you mean batch_export.web-lake?"),
-        (("--target", "Events to the lakes"), "nothing matches", "batch_export.web-lake?"),
-        (("--project", "Webb"), "nothing matches 'Webb'", "did you mean project.web?"),
-        (("--project", "Team 04"), "nothing matches 'Team 04'", "did you mean project.web?"),
-        (("--kind", "exports"), "unknown kind 'exports'", "did you mean 'batch_export'?"),
-        (("--exclude", "x*"), "nothing matches 'x*'", "an address (kind.key), an id"),
-        (("--rotate-secrets=batch_export.nope*",), "nothing matches 'batch_export.nope*'", "known"),
-        (("--target", "web-lake,orderss"), "nothing matches 'orderss'", "batch_export.orders?"),
-        (("--target", "Hand-made"), '"Hand-made" (batch_export.id:', "`reconciler import "),
-        (("--target", "web-lake", "--kind", "project"), "the options select no resource", ""),
+        *((PLAN + option, *rest) for option, *rest in NOTHING),
+        *((APPLY + option, *rest) for option, *rest in NOTHING),
+        (("import", "--project", "Ap"), "", "did you mean project.app?"),
+        (("import", "Shared", "Hand-mad"), "", 'did you mean "Hand-made" ('),
+        (("import", "nope"), "nothing matches 'nope'", ""),
+        (("import", "--kind", "dashboards"), "unknown kind 'dashboards'", ""),
+        (("import", "--project", "app", "Hand-made"), "no live object matches app, Hand-made", ""),
+        ((*BACKFILL, "web-lakee"), "", "did you mean batch_export.web-lake?"),
+        ((*BACKFILL, "project.web"), "nothing matches", ""),
+        ((*BACKFILL, "batch_export.orders"), "does not exist yet", ""),
+        (("show", "*"), "batch_export.orders, batch_export.web-lake, project.app", ""),
+        (("show", "Team 04"), "", "did you mean project.web?"),
     ],
 )
-def test_experience_1_an_option_that_matches_nothing_is_a_usage_error(
-    folder: Path, service: RunningEmulator, option: tuple[str, ...], message: str, hint: str
+def test_experience_1_16_what_names_nothing_or_too_much_is_a_usage_error(
+    folder: Path, service: RunningEmulator, words: tuple[str, ...], message: str, hint: str
 ) -> None:
-    service.clear_requests()
-    for command in (("plan", "--detailed-exitcode"), ("apply", "--auto-approve")):
-        ran = run(folder, service, *command, *option)
-        assert ran.code == 64
-        assert message in ran.err
-        assert hint in " ".join(ran.err.split())
-        assert "No changes" not in ran.out
+    before = sorted(folder.iterdir())
+    ran = run(folder, service, *words)
+    assert ran.code == (1 if "yet" in message else 64)
+    assert message in ran.err
+    assert hint in " ".join(ran.err.split())
+    assert "No changes" not in ran.out
     assert service.writes() == []
+    assert sorted(folder.iterdir()) == before
 
 
 @pytest.mark.parametrize(
@@ -195,32 +215,6 @@ def test_experience_16_a_backfill_and_show_take_any_name_of_one_resource(
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("web-lakee", "did you mean batch_export.web-lake?"),
-        ("project.web", "nothing matches"),
-        ("batch_export.orders", "does not exist yet"),
-    ],
-)
-def test_experience_16_a_backfill_of_none_or_several_resources_sends_nothing(
-    folder: Path, service: RunningEmulator, name: str, message: str
-) -> None:
-    service.clear_requests()
-    ran = run(folder, service, "backfill", name, "--gaps", "--auto-approve")
-    assert ran.code == (1 if "yet" in message else 64)
-    assert message in ran.err
-    assert service.writes() == []
-
-
-def test_show_refuses_an_ambiguous_and_an_unknown_name(folder: Path) -> None:
-    several = reconciler("show", "*", "-C", folder)
-    assert several.code == 64
-    assert "batch_export.orders, batch_export.web-lake, project.app" in several.err
-    unknown = reconciler("show", "Team 04", "-C", folder)
-    assert (unknown.code, "did you mean project.web?" in unknown.err) == (64, True)
-
-
-@pytest.mark.parametrize(
     ("options", "imported"),
     [
         (("Hand-made",), "hand-made"),
@@ -240,25 +234,6 @@ def test_experience_1_import_takes_any_name(
     ran = run(folder, service, "import", *options, "--into", "imported.yaml")
     assert ran.code == 0, ran.err
     assert f"batch_export.{imported}" in ran.out
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--project", "Ap"), "did you mean project.app?"),
-        (("Shared", "Hand-mad"), 'did you mean "Hand-made" ('),
-        (("nope",), "nothing matches 'nope'"),
-        (("--kind", "dashboards"), "unknown kind 'dashboards'"),
-        (("--project", "app", "Hand-made"), "no live object matches app, Hand-made"),
-    ],
-)
-def test_experience_1_an_import_of_nothing_is_a_usage_error(
-    folder: Path, service: RunningEmulator, options: tuple[str, ...], message: str
-) -> None:
-    before = sorted(folder.iterdir())
-    ran = run(folder, service, "import", *options)
-    assert (ran.code, message in ran.err) == (64, True), ran.err
-    assert sorted(folder.iterdir()) == before
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -511,55 +511,36 @@ def test_the_environment_is_decided_by_its_own_policy_on_the_trusted_branch(job:
 LOCAL = "RECONCILER_BASE_URL", "RECONCILER_ORGANIZATION", "RECONCILER_API_KEY"
 
 
-def alone(job: Job) -> None:
-    """Leave only the repository of the user: no remote, and nothing that was fetched."""
-    job.git.run("remote", "remove", "origin")
-    (job.git.folder / ".git/FETCH_HEAD").unlink(missing_ok=True)
-
-
-def with_a_remote(job: Job) -> None:
-    job.git.run("remote", "add", "origin", "https://git.example/x.git")
-
-
-def with_a_branch_of_a_remote(job: Job) -> None:
-    job.git.run("update-ref", "refs/remotes/other/feature", "HEAD")
-
-
-def after_a_fetch(job: Job) -> None:
-    job.git.run("fetch", "--quiet", str(job.origin.folder), "main")
-
-
-def shallow(job: Job) -> None:
-    write(job.git.folder / ".git", {"shallow": f"{job.git.head()}\n"})
-
-
-def nested(job: Job) -> None:
-    Git.init(job.git.folder.parent)
-
-
-def nothing(_: Job) -> None:
-    pass
+OUTSIDE: dict[str, Callable[[Job], Any]] = {
+    "": lambda _: None,
+    "with a remote": lambda job: job.git.run("remote", "add", "origin", "https://git.example/x"),
+    "with a branch": lambda job: job.git.run("update-ref", "refs/remotes/other/feature", "HEAD"),
+    "after a fetch": lambda job: job.git.run("fetch", "--quiet", str(job.origin.folder), "main"),
+    "shallow": lambda job: write(job.git.folder, {".git/shallow": f"{job.git.head()}\n"}),
+    "nested": lambda job: Git.init(job.git.folder.parent),
+}
+"""What somebody else can have to do with a repository without a remote."""
 
 
 @pytest.mark.parametrize(
     ("change", "names", "more", "reason"),
     [
-        (nothing, (), {}, ""),
-        (nothing, LOCAL, {}, ""),
-        (nothing, LOCAL[:2], {}, ""),
-        (nothing, LOCAL[2:], {}, "RECONCILER_API_KEY is set without RECONCILER_BASE_URL and"),
-        (nothing, LOCAL[1:], {}, "RECONCILER_API_KEY is set without RECONCILER_BASE_URL and"),
-        (nothing, (), {"CI": "true"}, NO_BRANCH),
-        (nothing, (), {"RECONCILER_TRUST_REF": "refs/heads/main"}, "refs/heads/main at "),
-        (with_a_remote, (), {}, NO_BRANCH),
-        (with_a_branch_of_a_remote, (), {}, NO_BRANCH),
-        (after_a_fetch, (), {}, NO_BRANCH),
-        (shallow, (), {}, NO_BRANCH),
-        (nested, (), {}, "this repository is inside another one"),
+        ("", (), {}, ""),
+        ("", LOCAL, {}, ""),
+        ("", LOCAL[:2], {}, ""),
+        ("", LOCAL[2:], {}, "RECONCILER_API_KEY is set without RECONCILER_BASE_URL and"),
+        ("", LOCAL[1:], {}, "RECONCILER_API_KEY is set without RECONCILER_BASE_URL and"),
+        ("", (), {"CI": "true"}, NO_BRANCH),
+        ("", (), {"RECONCILER_TRUST_REF": "refs/heads/main"}, "refs/heads/main at "),
+        ("with a remote", (), {}, NO_BRANCH),
+        ("with a branch", (), {}, NO_BRANCH),
+        ("after a fetch", (), {}, NO_BRANCH),
+        ("shallow", (), {}, NO_BRANCH),
+        ("nested", (), {}, "this repository is inside another one"),
     ],
 )
 def test_experience_2_the_files_decide_in_a_repository_that_nobody_else_can_change(
-    job: Job, change: Any, names: tuple[str, ...], more: dict[str, str], reason: str
+    job: Job, change: str, names: tuple[str, ...], more: dict[str, str], reason: str
 ) -> None:
     """Otherwise `plan`, `doctor` and `validate` say the same: which field, why, which branch."""
     write(job.folder, {"reconciler.yaml": "version: 1\nenvironments: {prod: {}}\n"})
@@ -568,8 +549,9 @@ def test_experience_2_the_files_decide_in_a_repository_that_nobody_else_can_chan
     if "CI" in more or "RECONCILER_TRUST_REF" not in more:
         write(job.folder, {"reconciler.yaml": text})
         job.git.commit("own")
-    alone(job)
-    change(job)
+    job.git.run("remote", "remove", "origin")
+    (job.git.folder / ".git/FETCH_HEAD").unlink(missing_ok=True)
+    OUTSIDE[change](job)
     write(job.folder, {"reconciler.yaml": text})
     given = {name: value for name, value in job.running.environ().items() if name in names}
     environ = {KEY: job.running.api_key, **given, **more}
