@@ -116,17 +116,12 @@ def _samples(node: Mapping[str, Any], types: list[str]) -> Iterator[Any]:
 
 def in_dialect(dialect: str, nodes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that a dialect has."""
-    since = {
-        name: Dialect.between(
-            *(Dialect(node[word]) if word in node else None for word in ("x-since", "x-until"))
-        )
-        for name, node in nodes.items()
-    }
-    return {
-        name: node
-        for name, node in nodes.items()
-        if Dialect(dialect) in since[name] and name not in LEFT_OUT and not node.get("x-secret")
-    }
+
+    def has(node: Mapping[str, Any]) -> bool:
+        words = (Dialect(node[word]) if word in node else None for word in ("x-since", "x-until"))
+        return Dialect(dialect) in Dialect.between(*words) and not node.get("x-secret")
+
+    return {name: node for name, node in nodes.items() if name not in LEFT_OUT and has(node)}
 
 
 def spread(values: Mapping[str, list[Any]], at: int) -> dict[str, Any]:

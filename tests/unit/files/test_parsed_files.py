@@ -66,16 +66,19 @@ def test_problems_are_reported_again_at_the_level_of_each_collector() -> None:
     assert levels == [["error", "error"], ["warning", "warning"]]
 
 
+def history_of(folder: Path) -> WorkspaceHistory:
+    history = WorkspaceHistory.of(folder, load(folder, environment="dev", environ={}), {})
+    assert history is not None
+    return history
+
+
 def test_a_commit_shares_the_files_that_did_not_change(
     tmp_path: Path, parsed: Counter[str]
 ) -> None:
-    folder = write(tmp_path / "repo", FILES)
-    git = Git.init(folder)
+    git = Git.init(write(tmp_path / "repo", FILES))
     git.commit()
-    write(folder, {"b.yaml": EXPORT.format(key="c")})
-    loaded = load(folder, environment="dev", environ={})
-    history = WorkspaceHistory.of(folder, loaded, {})
-    assert history is not None
+    write(git.folder, {"b.yaml": EXPORT.format(key="c")})
+    history = history_of(git.folder)
     at_head = history.configuration(history.head or "")
     assert {address.key for address in at_head.resources} == {"web", "a", "b"}
     assert parsed == {**dict.fromkeys(FILES, 1), "b.yaml": 2}
@@ -83,17 +86,15 @@ def test_a_commit_shares_the_files_that_did_not_change(
 
 def test_the_configurations_of_many_commits_are_loaded(tmp_path: Path) -> None:
     """It crashed where the versions of files were dropped, to keep memory small."""
-    folder = write(tmp_path / "repo", FILES)
-    git = Git.init(folder)
-    commits = [git.commit()]
-    for number in range(20):
-        write(folder, {"b.yaml": EXPORT.format(key=f"c{number}")})
+    git = Git.init(write(tmp_path / "repo", FILES))
+    keys = ["b", *(f"c{number}" for number in range(20))]
+    commits = []
+    for key in keys:
+        write(git.folder, {"b.yaml": EXPORT.format(key=key)})
         commits.append(git.commit())
-    loaded = load(folder, environment="dev", environ={})
-    history = WorkspaceHistory.of(folder, loaded, {})
-    assert history is not None
-    keys = [{at.key for at in history.configuration(commit).resources} for commit in commits]
-    assert keys == [{"web", "a", key} for key in ("b", *(f"c{n}" for n in range(20)))]
+    history = history_of(git.folder)
+    found = [{at.key for at in history.configuration(commit).resources} for commit in commits]
+    assert found == [{"web", "a", key} for key in keys]
 
 
 def test_several_environments_parse_every_file_once(tmp_path: Path, parsed: Counter[str]) -> None:
