@@ -645,7 +645,7 @@ def test_a_name_that_contains_a_secret_is_neither_written_nor_printed(
     assert SECRET not in str(contents(folder))
 
 
-def test_imported_resources_are_changed_without_their_secrets(
+def test_imported_resources_are_changed_without_their_secrets_and_created_with_them(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     imported(tmp_path, shop)
@@ -655,6 +655,13 @@ def test_imported_resources_are_changed_without_their_secrets(
     assert reconciler(*apply, environ=shop.environ()).code == 0
     check_plan(tmp_path, shop)
     assert [method for method, _ in shop.writes()] == ["PATCH"]
+    shop.call("DELETE", shop.path_of("Orders")).raise_for_status()
+    applied = reconciler(*apply, environ=shop.environ())
+    assert applied.code == 1
+    assert "set the environment variable RECONCILER_SECRET_ORDERS_PASSWORD" in applied.err
+    secrets = {f"RECONCILER_SECRET_ORDERS_{name}": "s3cret" for name in ("PASSWORD", "USER")}
+    assert reconciler(*apply, environ={**shop.environ(), **secrets}).code == 0
+    check_plan(tmp_path, shop)
 
 
 def test_an_import_without_live_objects_writes_nothing(
