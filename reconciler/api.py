@@ -2,8 +2,8 @@
 
 # ruff: noqa: PLC0414 - an alias makes a name public for type checkers
 
-from reconciler.commands.apply.changes import Applied as Applied
-from reconciler.commands.apply.changes import apply as apply
+from reconciler.commands.apply.execution import Applied as Applied
+from reconciler.commands.apply.execution import apply as apply
 from reconciler.commands.backfill.planning import ClosedGaps as ClosedGaps
 from reconciler.commands.backfill.planning import SincePause as SincePause
 from reconciler.commands.backfill.planning import Span as Span

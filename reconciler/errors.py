@@ -12,7 +12,10 @@ from typing import NamedTuple, Self
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the command line. docs/troubleshooting.md says what they mean."""
+    """Exit codes of the command line. docs/troubleshooting.md says what they mean.
+
+    An error has its own; that of a finished `apply` is `Ended.exit_code` (model/event.py).
+    """
 
     FINE = 0
     ERROR = 1

@@ -12,8 +12,8 @@ from traceback import extract_tb
 
 from msgspec import Struct, field
 
+from reconciler.applying.actions import Actions, Work
 from reconciler.applying.lists import Lists
-from reconciler.applying.steps import Actions, Work
 from reconciler.errors import (
     AmbiguousOutcome,
     Interrupted,

@@ -13,7 +13,7 @@ from reconciler.commands.process import write_result
 from reconciler.commands.screen import style_of
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.editing.writing import write_files
-from reconciler.files.redaction import Side, side_of
+from reconciler.files.source_lines import Side, side_of
 from reconciler.files.sources import FolderSource
 from reconciler.files.yaml_loader import parse
 from reconciler.model.text import printable

@@ -155,7 +155,7 @@ def projects_command(action: str, name: str | None, output_format: str, **option
 
 
 def _reset_shown(workspace: Workspace, name: str, options: Mapping[str, Any]) -> ProjectDetails:
-    from reconciler.commands.apply.changes import no_terminal
+    from reconciler.commands.apply.execution import no_terminal
     from reconciler.commands.screen import approved, run_shown
     from reconciler.planning.approval import typed
 

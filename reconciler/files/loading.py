@@ -419,6 +419,6 @@ def with_lines(
     """Return the diagnostics with the lines of the files, without secrets."""
     if not diagnostics:
         return ()
-    from reconciler.files import redaction
+    from reconciler.files import source_lines
 
-    return redaction.with_lines(diagnostics, documents)
+    return source_lines.with_lines(diagnostics, documents)

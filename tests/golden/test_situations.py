@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.commands.apply.changes import stale_message
+from reconciler.commands.apply.execution import stale_message
 from reconciler.errors import StalePlan
 from reconciler.model.decoding import decode
 from reconciler.model.live import Live

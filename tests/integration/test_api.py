@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 import reconciler
 from reconciler import Runtime, Workspace, api
-from reconciler.commands.apply.changes import Screen, apply
+from reconciler.commands.apply.execution import Screen, apply
 from reconciler.commands.projects import ProjectDetails
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.apply.changes import Applied, Screen
+from reconciler.commands.apply.execution import Applied, Screen
 from reconciler.commands.pause.toggling import pause
 from reconciler.commands.plan import PlanResult, plan
 from reconciler.commands.sending import Outputs

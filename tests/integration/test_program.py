@@ -164,7 +164,7 @@ USE_CASES = (
     "reconciler.applying",
     "reconciler.planning",
     "reconciler.commands.session",
-    "reconciler.commands.apply.changes",
+    "reconciler.commands.apply.execution",
 )
 PLANS = (
     "reconciler.model.decoding",

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from reconciler.commands.apply.changes import apply
+from reconciler.commands.apply.execution import apply
 from reconciler.commands.compare import EnvironmentComparison, compared, open_pair
 from reconciler.commands.drift import Drift, drift
 from reconciler.commands.drift_write import pull

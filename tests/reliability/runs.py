@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from reconciler.commands.apply.changes import apply
+from reconciler.commands.apply.execution import apply
 from reconciler.commands.plan import plan
 from reconciler.commands.sending import Outputs
 from reconciler.commands.workspace import Runtime, Workspace

@@ -78,7 +78,7 @@ def apply_command(
     4. An interrupted run can be repeated with the same file. Without a
     terminal, use --auto-approve, --plan-id or PLAN_FILE.
     """
-    from reconciler.commands.apply.changes import Screen, apply
+    from reconciler.commands.apply.execution import Screen, apply
     from reconciler.commands.sending import Outputs
 
     is_json, workspace = output_format == "json", workspace_of(options)

@@ -12,7 +12,7 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.apply.changes import no_terminal
+from reconciler.commands.apply.execution import no_terminal
 from reconciler.commands.backfill.planning import Wanted, plan_of
 from reconciler.commands.gaps import schedule_of
 from reconciler.commands.sending import Outputs, only_apply, recording

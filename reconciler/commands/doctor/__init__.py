@@ -45,7 +45,7 @@ def doctor_command(
     of dialect 2026 offer this to API keys; for other exports the files, the policy and the secrets
     are checked.
     """
-    from reconciler.commands.apply.changes import no_terminal
+    from reconciler.commands.apply.execution import no_terminal
     from reconciler.commands.doctor.checks import diagnose
     from reconciler.commands.screen import approved, progress, show_report
     from reconciler.planning.approval import confirmed

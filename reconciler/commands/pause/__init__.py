@@ -51,7 +51,7 @@ pausing_options = all_of(
 
 def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> int:
     """Pause or unpause objects, print how that ended, and return the exit code."""
-    from reconciler.commands.apply.changes import Screen
+    from reconciler.commands.apply.execution import Screen
     from reconciler.commands.pause.toggling import pause
     from reconciler.commands.screen import progress
     from reconciler.commands.sending import Outputs

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.apply.changes import (
+from reconciler.commands.apply.execution import (
     Applied,
     Screen,
     Verification,

@@ -9,8 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reconciler.applying import execute
-from reconciler.applying import steps as actions
+from reconciler.applying import actions, execute
 from reconciler.applying.run import levels_of
 from reconciler.model.event import (
     Done,

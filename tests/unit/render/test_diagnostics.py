@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
-from reconciler.files.redaction import with_lines
+from reconciler.files.source_lines import with_lines
 from reconciler.files.yaml_document import Document
 from reconciler.render.diagnostics import crop, diagnostics_as_json, diagnostics_as_text
 from reconciler.render.options import Style, width_of
