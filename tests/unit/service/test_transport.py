@@ -76,7 +76,7 @@ def send(
             [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, *[15.0] * 18],
         ),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_what_is_not_repeated_and_for_how_long_a_read_is(
     emulator: RunningEmulator, make: Any, fault: dict[str, Any], error: str, pauses: list[float]
