@@ -32,7 +32,7 @@ _CELL = re.compile(r" *(?<!\\)\| *")
         ("explain policy", "What the policy of an environment can set"),
         ("explain history-lost", "A consequence"),
     ),
-    page="docs/operations.md",
+    page="docs/troubleshooting.md",
 )
 @click.argument("name", required=False, metavar="[NAME]")
 def explain_command(name: str | None) -> None:

@@ -30,9 +30,25 @@ from reconciler.commands.options import (
     unmanaged_option,
     workspace_of,
 )
-from reconciler.commands.process import ByteOutput, write_message, write_note, write_result
-from reconciler.commands.screen import exit_code_of_plan, render_options
+from reconciler.commands.process import (
+    ByteOutput,
+    write_message,
+    write_note,
+    write_private,
+    write_result,
+)
+from reconciler.commands.screen import (
+    cost_of,
+    exit_code_of_plan,
+    render_options,
+    report_each,
+    write_runner_files,
+)
+from reconciler.commands.workspace import Reported, Workspace
+from reconciler.diagnostics import Diagnostic, OfEnvironment
 from reconciler.errors import BadUsage, ExitCode, ServiceError, system_error
+from reconciler.git.ci import is_job
+from reconciler.model.settings import PlanOptions
 from reconciler.model.text import printable
 from reconciler.render import writer_of
 from reconciler.render.options import RenderOptions
@@ -41,11 +57,8 @@ if TYPE_CHECKING:
     from reconciler.commands.session import (
         Session,
     )
-    from reconciler.commands.workspace import Workspace
-    from reconciler.diagnostics import Diagnostic, OfEnvironment
     from reconciler.model.kind import Kind
     from reconciler.model.plan import Plan
-    from reconciler.model.settings import PlanOptions
     from reconciler.service.pace import Estimate
     from reconciler.service.transport import Transport
 
@@ -91,10 +104,6 @@ def plan_command(
     Exits with 5 if the policy refuses the plan. With several environments, one that fails does not
     stop the others, and the exit code is the worst.
     """
-    from reconciler.commands.screen import cost_of, report_each
-    from reconciler.commands.workspace import Reported
-    from reconciler.diagnostics import OfEnvironment
-
     environments = one_environment(options)
     if environments:
         if out == STDOUT:
@@ -140,14 +149,11 @@ def _show(plan: Plan, output_format: str, how: RenderOptions, out: Path | None) 
     if out is not None:
         _save(plan, out)
     if output_format == "github":
-        from reconciler.commands.screen import write_runner_files
-
         write_runner_files(plan, how, saved=out if out != STDOUT else None)
 
 
 def _save(plan: Plan, out: Path) -> None:
     """Save a plan for `apply FILE`."""
-    from reconciler.commands.process import write_private
     from reconciler.model.plan import encode
 
     if out == STDOUT:
@@ -160,7 +166,6 @@ def _save(plan: Plan, out: Path) -> None:
 
 def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
     """Write the plan of each environment; remove an older file where planning failed."""
-    from reconciler.commands.process import write_private
     from reconciler.model.plan import encode
 
     # The name of an environment may have a slash.
@@ -178,7 +183,7 @@ def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
     usages = [
         f"; apply one with: {next_command('apply', str(file), environment=item.environment)}"
         for item, file, plan in saved
-        if not plan.empty
+        if not plan.empty and not plan.refusals
     ]
     if saved:
         write_note(f"saved to {printable(str(out))}{''.join(usages[:1])}\n")
@@ -259,9 +264,7 @@ async def plan(workspace: Workspace, options: PlanOptions | None = None) -> Plan
     Raises InvalidConfiguration, GitUnavailable, BadUsage, ServiceError.
     """
     from reconciler.commands.session import connected, inventory_of, open_session, planned
-    from reconciler.git.ci import is_job
     from reconciler.model.plan import Note
-    from reconciler.model.settings import PlanOptions
     from reconciler.service.access import known_key
 
     session, options = open_session(workspace), options or PlanOptions()

@@ -241,9 +241,7 @@ def _new(section: Section, style: Style) -> Iterator[str]:
         yield from wrapped(text, f"{label.text:>4} ", style, label.colour, indent=7)
 
 
-def entry_lines(
-    entry: Entry, options: RenderOptions, *, are_dangers_above: bool = False
-) -> Iterator[str]:
+def entry_lines(entry: Entry, options: RenderOptions, *, are_dangers_above: bool) -> Iterator[str]:
     """Yield the lines of an entry, of dangers only the rules if their texts are above."""
     style = options.style
     yield from _titles(entry, style, verbose=options.verbose)
@@ -391,8 +389,9 @@ def _end(document: Document, options: RenderOptions) -> Iterator[str]:
         text = f"{dangers.heading}: {document.plan.named_dangers}"
         yield from wrapped(text, "      ", style, Colour.BOLD_RED, indent=8)
     if refused := document.section(Part.REFUSED).items:
-        rules = listed(dict.fromkeys(item.code for item in refused), _MOST_RULES)
-        text = f"Refused by {several(len(refused), 'rule')}: {rules}. Nothing will be applied."
+        rules = dict.fromkeys(item.code for item in refused)
+        text = f"Refused by {several(len(rules), 'rule')}: {listed(rules, _MOST_RULES)}. "
+        text += "Nothing will be applied."
         yield from wrapped(text, "      ", style, Colour.BOLD_RED, indent=8)
     if options.cost:
         yield from wrapped(f"{printable(options.cost)}.", "      ", style, Colour.DIM, indent=6)
