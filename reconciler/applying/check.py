@@ -39,7 +39,7 @@ def modifications(kind: Kind, change: Change, body: JSONObject, *, mask: Mask) -
 def altered_paths(kind: Kind, sent: JSONObject, stored: JSONObject) -> tuple[Path, ...]:
     """Return the paths of sent fields that read back different, without secrets and toggles."""
     values = {leaf.path: leaf.value for leaf in field_leaves(kind.fields, stored, live=True)}
-    named = {_field_name(kind, name): value for name, value in sent.items()}
+    named = {kind.own_name(name): value for name, value in sent.items()}
     return tuple(
         leaf.path
         for leaf in field_leaves(kind.fields, named, live=False)
@@ -52,7 +52,7 @@ def altered_paths(kind: Kind, sent: JSONObject, stored: JSONObject) -> tuple[Pat
 def body_of_altered(kind: Kind, sent: JSONObject, altered: Collection[Path]) -> dict[str, JSON]:
     """Return the top-level fields of a body that read back different, to send them again."""
     names = {path[0] for path in altered}
-    return {name: value for name, value in sent.items() if _field_name(kind, name) in names}
+    return {name: value for name, value in sent.items() if kind.own_name(name) in names}
 
 
 def lacks_fields(kind: Kind, stored: JSONObject, altered: Collection[Path]) -> bool:
@@ -61,12 +61,6 @@ def lacks_fields(kind: Kind, stored: JSONObject, altered: Collection[Path]) -> b
         return False
     shown = {leaf.path for leaf in field_leaves(kind.fields, stored, live=True)}
     return any(path not in shown for path in altered)
-
-
-def _field_name(kind: Kind, name: str) -> str:
-    """Return the kind's own name of a field that a dialect may call otherwise."""
-    field = kind.field_named(name)
-    return field.name if field is not None else name
 
 
 async def search(

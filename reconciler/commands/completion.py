@@ -12,15 +12,16 @@ import click
 
 from reconciler.commands.command import command
 from reconciler.commands.process import write_result
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import ReconcilerError
 from reconciler.files.sources import FolderSource, workspace_above
+from reconciler.model.values import Address
 from reconciler.paths import WORKSPACE_FILE
 
 if TYPE_CHECKING:
     # Every command imports this module; these are imported when a shell asks.
     from reconciler.files.workspace_file import Workspace
     from reconciler.files.yaml_document import Document
-    from reconciler.model.values import Address
 
 _SHELLS = ("bash", "zsh", "fish")
 _VARIABLE = "_RECONCILER_COMPLETE"
@@ -113,10 +114,8 @@ def _workspace_of(source: FolderSource) -> Workspace:
 
 def _addresses(source: FolderSource) -> Iterator[Address]:
     """Yield the addresses in the resource files, as far as these can be read."""
-    from reconciler.diagnostics import DiagnosticCollector
     from reconciler.files.resource_files import is_key, selected_files
     from reconciler.kinds import kinds_by_collection
-    from reconciler.model.values import Address
 
     collections = kinds_by_collection()
     names: Iterable[str] = ()
@@ -137,7 +136,6 @@ def _addresses(source: FolderSource) -> Iterator[Address]:
 
 
 def _parsed(source: FolderSource, name: str) -> Document | None:
-    from reconciler.diagnostics import DiagnosticCollector
     from reconciler.files.yaml_loader import parse
 
     with suppress(ReconcilerError, OSError):

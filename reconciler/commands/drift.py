@@ -23,7 +23,13 @@ from reconciler.commands.options import (
     workspace_options,
 )
 from reconciler.commands.process import write_calls, write_note, write_result
-from reconciler.commands.screen import print_warnings, render_options, style_of
+from reconciler.commands.screen import (
+    print_warnings,
+    render_options,
+    run_shown,
+    show_report,
+    style_of,
+)
 from reconciler.commands.workspace import Reported, Workspace
 from reconciler.diagnostics import Mark
 from reconciler.errors import BadUsage, ExitCode, ServiceError
@@ -106,7 +112,6 @@ def drift_command(
     """
     from reconciler.commands.drift_write import pull, pull_summary
     from reconciler.commands.edits import differences_as_text
-    from reconciler.commands.screen import run_shown, show_report
 
     if diff and not write:
         raise BadUsage("--diff requires --write")

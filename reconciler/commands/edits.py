@@ -17,7 +17,7 @@ from reconciler.files.source_lines import Side, side_of
 from reconciler.files.sources import FolderSource
 from reconciler.files.yaml_loader import parse
 from reconciler.model.text import printable
-from reconciler.render.options import PLAIN, Colour, Style
+from reconciler.render.options import Colour, Style
 
 _COLOURS = {"@": Colour.CYAN, "-": Colour.RED, "+": Colour.GREEN}
 
@@ -29,7 +29,7 @@ class FileChange(Struct, frozen=True):
     after: Side
 
 
-def differences_as_text(changes: Mapping[str, FileChange], style: Style = PLAIN) -> str:
+def differences_as_text(changes: Mapping[str, FileChange], style: Style) -> str:
     """Return the unified difference of files, by name. Prints lines with secrets masked."""
     return "".join(
         line

@@ -21,8 +21,11 @@ from reconciler.commands.options import (
     workspace_of,
 )
 from reconciler.commands.process import write_result
-from reconciler.commands.screen import render_options
+from reconciler.commands.screen import render_options, report_each
+from reconciler.commands.workspace import Reported, Workspace
+from reconciler.diagnostics import OfEnvironment
 from reconciler.errors import ExitCode
+from reconciler.model.kind import Dialect
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
 from reconciler.model.text import command_text, several, short_count, shortened
@@ -36,15 +39,22 @@ from reconciler.model.times import (
 )
 from reconciler.model.values import Address
 from reconciler.render import writer_of
-from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table, unpadded
+from reconciler.render.document import (
+    Cell,
+    Column,
+    Document,
+    Group,
+    Lines,
+    Row,
+    Table,
+    reports_document,
+    unpadded,
+)
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.runs import name_line
 
 if TYPE_CHECKING:
     from reconciler.commands.targets import Target, Targets
-    from reconciler.commands.workspace import Reported, Workspace
-    from reconciler.diagnostics import OfEnvironment
-    from reconciler.model.kind import Dialect
 
 _WINDOW = timedelta(days=7)
 _MOST_NAMED = 3
@@ -155,8 +165,6 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     example because of an earlier pause, is `unknown` and no gap. Of several environments, one that
     fails does not hide the others, and the exit code is the worst.
     """
-    from reconciler.commands.screen import report_each
-
     environments, (first, last) = one_environment(options), range_of(options)
 
     def code_of(report: GapReport) -> ExitCode:
@@ -185,7 +193,6 @@ async def gaps(
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
     from reconciler.commands.targets import opened
-    from reconciler.commands.workspace import Reported
     from reconciler.service.pace import together
 
     async with opened(workspace, "runs") as targets:
@@ -426,8 +433,6 @@ def all_gaps_document(
     reports: Sequence[OfEnvironment[GapReport]], options: RenderOptions
 ) -> Document:
     """Return the gaps of every environment."""
-    from reconciler.render.document import reports_document
-
     return reports_document("Gaps", reports, lambda report: gaps_document(report, options))
 
 

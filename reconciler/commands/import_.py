@@ -24,7 +24,7 @@ from reconciler.commands.options import (
     workspace_options,
 )
 from reconciler.commands.process import write_message, write_result
-from reconciler.commands.screen import render_options
+from reconciler.commands.screen import render_options, run_shown
 from reconciler.errors import ExitCode
 from reconciler.kinds import kinds_by_name
 from reconciler.model.text import listed, named, printable, several
@@ -79,7 +79,6 @@ def import_command(names: tuple[str, ...], *, output_format: str, **options: Any
     listed. Exits with 1 if an object can't be imported; the others are.
     """
     from reconciler.commands.import_live import import_live
-    from reconciler.commands.screen import run_shown
 
     choice = Choice(names, parents=options["project"], kinds=options["kind"])
     how = {name: options[name] for name in ("into", "dry_run", "share_secrets")}

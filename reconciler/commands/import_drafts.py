@@ -19,7 +19,7 @@ from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.editing.editing import Edit
 from reconciler.editing.yaml_text import reads_back
 from reconciler.files.field_checks import check_fields
-from reconciler.files.layers import COMMON, canonical_name, laid_over
+from reconciler.files.layers import COMMON, laid_over
 from reconciler.files.loading import Loaded
 from reconciler.files.references import escaped
 from reconciler.files.validation import CheckContext, check
@@ -321,7 +321,7 @@ def _absent(
 
 def _given(kind: Kind, defaults: JSONObject) -> dict[Path, JSON]:
     """Return the values of defaults by their paths, with the kind's own names for fields."""
-    named = {canonical_name(name, kind): value for name, value in defaults.items()}
+    named = {kind.own_name(name): value for name, value in defaults.items()}
     return {leaf.path: leaf.value for leaf in field_leaves(kind.fields, named, live=False)}
 
 

@@ -20,16 +20,16 @@ from reconciler.commands.options import (
     service_options,
     workspace_of,
 )
-from reconciler.commands.screen import render_options
+from reconciler.commands.screen import render_options, show_report
+from reconciler.commands.workspace import Workspace
 from reconciler.errors import Forbidden, InvalidResponse
 from reconciler.model.kind import Dialect
+from reconciler.model.live import Query
 from reconciler.model.run import LEVELS, LogEntry, LogReport, Matched, Run, levels_from
 from reconciler.model.schemas import time_text
 from reconciler.model.times import Interval, Moment, window_at
 
 if TYPE_CHECKING:
-    from reconciler.commands.workspace import Workspace
-    from reconciler.model.live import Query
     from reconciler.service.operations import ObjectCalls
 
 _BEFORE = timedelta(minutes=1)
@@ -73,8 +73,6 @@ def logs_command(name: str, output_format: str, *, links: bool, **options: Any) 
     logs to runs: with --run, they are the entries that were logged while it ran, and some may be of
     other runs.
     """
-    from reconciler.commands.screen import show_report
-
     first, last = range_of(options)
     work = partial(
         logs,

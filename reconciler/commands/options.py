@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,20 +15,16 @@ from msgspec.structs import asdict
 from reconciler.commands import completion
 from reconciler.commands.command import OUTPUT, current, option
 from reconciler.commands.process import is_interactive, write_note
-from reconciler.commands.workspace import WorkspaceFiles
+from reconciler.commands.workspace import Runtime, Workspace, WorkspaceFiles
 from reconciler.errors import BadUsage
 from reconciler.files.sources import workspace_above
 from reconciler.git.ci import is_job
-from reconciler.model.settings import ClientOptions, how_to_write, rate
+from reconciler.model.settings import ClientOptions, PlanOptions, Selection, how_to_write, rate
 from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text
 from reconciler.paths import WORKSPACE_FILE
 from reconciler.render import DEFAULT, formats_of
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from reconciler.commands.workspace import Runtime, Workspace
-    from reconciler.model.settings import PlanOptions
     from reconciler.model.times import Moment
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -203,9 +200,7 @@ def format_option(result: str) -> Callable[[_Function], _Function]:
     )
 
 
-def text_or_json_option(
-    description: str = "Output format.", **attributes: Any
-) -> Callable[[_Function], _Function]:
+def text_or_json_option(description: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Add --format of a command that prints text, or JSON for scripts."""
     return option(
         "--format",
@@ -253,7 +248,7 @@ def range_of(options: dict[str, Any]) -> tuple[Moment | None, datetime | None]:
         raise BadUsage("--since and --from exclude each other")
     end = None if last is None else moment_of(last, option="--to")
     if since is not None:
-        return duration_of(since, option="--since"), end
+        return duration_of(since), end
     return None if first is None else moment_of(first, option="--from"), end
 
 
@@ -285,7 +280,6 @@ def folder_of(given: Path | None) -> Path:
 
 def runtime() -> Runtime:
     """Return this process."""
-    from reconciler.commands.workspace import Runtime
     from reconciler.service.pace import ClientSettings
 
     return Runtime(client=ClientSettings(sent=current().sent), interactive=is_interactive())
@@ -303,8 +297,6 @@ def files_of(options: dict[str, Any]) -> WorkspaceFiles:
 
 def workspace_of(options: dict[str, Any]) -> Workspace:
     """Return the workspace that the options name, and this process."""
-    from reconciler.commands.workspace import Workspace
-
     files, client = asdict(files_of(options)), ClientOptions(rate=options.get("rate"))
     return Workspace(**files, client=client, runtime=runtime())
 
@@ -321,8 +313,6 @@ def one_environment(options: dict[str, Any]) -> tuple[str, ...]:
 
 def plan_options_of(options: dict[str, Any]) -> PlanOptions:
     """Return what to plan."""
-    from reconciler.model.settings import PlanOptions, Selection
-
     return PlanOptions(
         rotate=options["rotate_secrets"],
         allow_replace=options["allow_replace"],

@@ -22,7 +22,8 @@ from reconciler.commands.options import (
     workspace_of,
 )
 from reconciler.commands.process import stop_on_signals, write_message, write_report
-from reconciler.commands.screen import render_options
+from reconciler.commands.screen import approved, render_options, run_shown, show_report
+from reconciler.commands.workspace import Workspace
 from reconciler.errors import (
     AmbiguousOutcome,
     BadUsage,
@@ -36,11 +37,10 @@ from reconciler.model.text import json_shown, listed, named, printable, quoted, 
 from reconciler.model.values import JSON, Address
 from reconciler.render import writer_of
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
+from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
-    from reconciler.commands.workspace import Workspace
     from reconciler.model.live import LiveObject, Routes
-    from reconciler.render.options import RenderOptions
     from reconciler.service.operations import ObjectCalls
 
 RESET = "reset_token"
@@ -137,8 +137,6 @@ def projects_command(action: str, name: str | None, output_format: str, **option
     reset-token asks for the name of the project. The request is sent once. If its answer is lost,
     the project is read to see whether the token changed.
     """
-    from reconciler.commands.screen import show_report
-
     _check_options(action, name, options)
     workspace = workspace_of(options)
     if action == "list":
@@ -156,7 +154,6 @@ def projects_command(action: str, name: str | None, output_format: str, **option
 
 def _reset_shown(workspace: Workspace, name: str, options: Mapping[str, Any]) -> ProjectDetails:
     from reconciler.commands.apply.execution import no_terminal
-    from reconciler.commands.screen import approved, run_shown
     from reconciler.planning.approval import typed
 
     asks = not options["auto_approve"]

@@ -19,16 +19,16 @@ from reconciler.commands.options import (
     range_options,
     workspace_of,
 )
-from reconciler.commands.screen import render_options, worst_of
+from reconciler.commands.screen import render_options, show_report, worst_of
+from reconciler.commands.workspace import Reported, Workspace
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError, ServiceError
 from reconciler.model.kind import SINCE_2026
+from reconciler.model.live import Query
 from reconciler.model.run import STATUSES, ListedRun, Run, RunReport, SubjectOfRuns
 from reconciler.model.schemas import time_text
 from reconciler.model.times import Moment, window_at
 
 if TYPE_CHECKING:
-    from reconciler.commands.workspace import Reported, Workspace
-    from reconciler.model.live import Query
     from reconciler.service.operations import ObjectCalls
 
 
@@ -66,8 +66,6 @@ def runs_command(
     code is that of its error. Times without an offset are UTC. To export the intervals of failed
     runs again, use `reconciler backfill NAME --failed`.
     """
-    from reconciler.commands.screen import show_report
-
     if options["run"] is not None and (len(names) != 1 or options["project"]):
         raise BadUsage("--run is of one export", hint="write: reconciler runs NAME --run ID")
     first, last = range_of(options)
@@ -106,7 +104,6 @@ async def runs(  # noqa: PLR0913 - the options of the command
     Raises InvalidConfiguration, BadUsage, and the error of the first object if all fail.
     """
     from reconciler.commands.targets import opened
-    from reconciler.commands.workspace import Reported
     from reconciler.service.operations import BEGINNING
     from reconciler.service.pace import together
 

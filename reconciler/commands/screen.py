@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -26,9 +27,10 @@ from reconciler.commands.process import (
     write_report,
     write_result,
 )
-from reconciler.commands.workspace import Reported, Workspace
+from reconciler.commands.workspace import Reported, Workspace, in_each
 from reconciler.diagnostics import Diagnostic, OfEnvironment
 from reconciler.errors import ExitCode, ReconcilerError
+from reconciler.git.ci import job_url_of
 from reconciler.model.text import estimate_as_text, printable, safe_output
 from reconciler.render import writer_of
 from reconciler.render.diagnostics import diagnostics_as_text
@@ -163,7 +165,6 @@ async def read_line(stream: TextIO) -> str:
     wait for the thread if it is interrupted.
     """
     import asyncio
-    import threading
 
     loop = asyncio.get_running_loop()
     line: asyncio.Future[str] = loop.create_future()
@@ -260,7 +261,6 @@ def report_each(
     that have it, and the number of calls. Return the worst exit code. Without names an error is
     raised.
     """
-    from reconciler.commands.workspace import in_each
     from reconciler.render.progress import error_as_text
 
     one = () if names else (OfEnvironment("", run_shown(work, workspace)),)
@@ -311,8 +311,6 @@ def render_options(folder: Path | None = None, **options: Any) -> RenderOptions:
     `folder` is that of the workspace, if its files are shown. `options` are others of
     RenderOptions.
     """
-    from reconciler.git.ci import job_url_of
-
     style, verbose, page = style_of(sys.stdout), current().verbose, job_url_of(os.environ) or ""
     if folder is not None:
         options["root"] = path_in_repository(folder, os.environ)
@@ -358,7 +356,7 @@ def exit_code_of_run(run: LoggedRun) -> int:
     return ExitCode.PARTLY_APPLIED if run.exit_code is None else run.exit_code
 
 
-def write_runner_files(plan: Plan, options: RenderOptions, *, saved: Path | None = None) -> None:
+def write_runner_files(plan: Plan, options: RenderOptions, *, saved: Path | None) -> None:
     """Append the outputs and the summary of a plan to the files that the runner names.
 
     `saved` is the file of the plan. Raises ReconcilerError.
@@ -380,7 +378,7 @@ def write_runner_files(plan: Plan, options: RenderOptions, *, saved: Path | None
         write_message("warning: the job summary of this step is full; the plan is not in it\n")
 
 
-def outputs_of(plan: Plan, saved: Path | None = None) -> dict[str, str]:
+def outputs_of(plan: Plan, saved: Path | None) -> dict[str, str]:
     """Return the outputs of a step by name."""
     from reconciler.render.plan_entries import totals_of
 

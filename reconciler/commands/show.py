@@ -17,15 +17,21 @@ from reconciler.commands.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.commands.process import write_result
-from reconciler.commands.screen import exit_code_of_run, print_warnings, render_options
+from reconciler.commands.process import read_file, write_result
+from reconciler.commands.screen import (
+    exit_code_of_run,
+    print_warnings,
+    render_options,
+    write_runner_files,
+)
+from reconciler.commands.workspace import Workspace
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError
 from reconciler.model.text import listed
+from reconciler.model.values import Address
 from reconciler.render import writer_of
 
 if TYPE_CHECKING:
-    from reconciler.commands.workspace import Workspace
     from reconciler.files.loading import Loaded
     from reconciler.files.resource_files import Declaration
     from reconciler.model.decoding import Audit, LoggedRun
@@ -82,8 +88,6 @@ def show_command(
     form = {Plan: "plan", Audit: "audit"}.get(type(shown), "resolved")
     write_result(writer_of(output_format, form)(shown, how))
     if output_format == "github" and isinstance(shown, Plan):
-        from reconciler.commands.screen import write_runner_files
-
         write_runner_files(shown, how, saved=Path(name))
     return exit_code_of_run(shown.shown) if isinstance(shown, Audit) else ExitCode.FINE
 
@@ -104,8 +108,6 @@ def show(
 
     Raises BadUsage for options that what is shown does not take, and what reading raises.
     """
-    from reconciler.commands.process import read_file
-    from reconciler.commands.workspace import Workspace
     from reconciler.model.decoding import decode, read_log
 
     if not is_saved(name):
@@ -191,7 +193,6 @@ def _not_in_environment(declaration: Declaration, loaded: Loaded) -> ReconcilerE
 
 def _parent(resource: Resource, kind: Kind, loaded: Loaded) -> PublicParent | None:
     from reconciler.model.resource import PublicParent
-    from reconciler.model.values import Address
 
     ref = resource.parent
     if ref is None or kind.parent is None:

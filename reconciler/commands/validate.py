@@ -12,7 +12,7 @@ from reconciler.commands.command import command
 from reconciler.commands.options import files_of, format_option, workspace_options
 from reconciler.commands.process import is_interactive, write_result
 from reconciler.commands.screen import render_options
-from reconciler.commands.workspace import WorkspaceFiles
+from reconciler.commands.workspace import WorkspaceFiles, deciding_tip, load_workspace
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level
 from reconciler.errors import ExitCode
 from reconciler.render import writer_of
@@ -49,7 +49,6 @@ def validate(
 
     `interactive`: a person runs the command.
     """
-    from reconciler.commands.workspace import deciding_tip, load_workspace
     from reconciler.files.loading import load_all
 
     if options.environment is None:

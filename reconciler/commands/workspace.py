@@ -20,6 +20,7 @@ from reconciler.diagnostics import (
 )
 from reconciler.errors import BadUsage, FilesChanged, GitUnavailable, Interrupted, ReconcilerError
 from reconciler.model.settings import UNKNOWN_VALUE, ClientOptions
+from reconciler.model.text import IMPLICIT_ENVIRONMENT, choice, fits_any
 
 if TYPE_CHECKING:
     # The help and the completion of a command need none of these.
@@ -241,7 +242,6 @@ def _selected(folder: Path, names: Sequence[str]) -> Iterator[str]:
     from reconciler.files.loading import with_lines
     from reconciler.files.sources import FolderSource
     from reconciler.files.workspace_file import read_workspace
-    from reconciler.model.text import IMPLICIT_ENVIRONMENT, choice, fits_any
 
     problems = DiagnosticCollector()
     workspace = read_workspace(FolderSource(folder), problems, folder=folder)

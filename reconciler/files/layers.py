@@ -236,9 +236,7 @@ def _lifecycle(value: JSON, kind: Kind) -> Lifecycle:
     return Lifecycle(
         protect=value.get("protect") is True,
         allow_replace=value.get("allow_replace") is True,
-        ignore_changes=tuple(
-            canonical_name(path, kind) for path in _texts(value.get("ignore_changes"))
-        ),
+        ignore_changes=tuple(kind.own_name(path) for path in _texts(value.get("ignore_changes"))),
         renamed_from=_texts(value.get("renamed_from")),
         beside=_texts(value.get("beside")),
     )
@@ -366,12 +364,6 @@ def laid_over(below: Any, above: Any) -> Any:
     return merged
 
 
-def canonical_name(name: str, kind: Kind) -> str:
-    """Return the kind's own name of a field, which may be unknown."""
-    field = kind.field_named(name)
-    return field.name if field is not None else name
-
-
 def managed_fields(
     values: Mapping[str, JSON], kind: Kind, check: CheckContext
 ) -> tuple[dict[str, JSON], dict[str, str]]:
@@ -381,7 +373,7 @@ def managed_fields(
     for name, value in values.items():
         if name in COMMON or name == kind.parent_key:
             continue
-        own = canonical_name(name, kind)
+        own = kind.own_name(name)
         if own in spec:
             message = f"{check.subject} sets '{own}' twice, under two names"
             check.error_at_key("same-field-twice", (name,), message)

@@ -246,7 +246,7 @@ class Configured(Struct, frozen=True):
 
 
 def connection_of(
-    workspace: Workspace, environment: str, references: References, *, in_job: bool = False
+    workspace: Workspace, environment: str, references: References, *, in_job: bool
 ) -> Configured:
     """Return the connection of an environment.
 

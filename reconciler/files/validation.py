@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
-from reconciler.files.yaml_document import Input, Unknown, UnknownInput, UnknownText
+from reconciler.files.yaml_document import TRUE_OR_FALSE, Input, Unknown, UnknownInput, UnknownText
 from reconciler.kinds import kinds_by_collection
 from reconciler.model.schemas import looks_secret, member_schema, schema, schema_names, types_of
 from reconciler.model.settings import to_send_anyway
@@ -70,7 +70,6 @@ _TYPES = {
 """Each type in words, with the hint for a value of another type. The first one that fits counts."""
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
-_BOOLEANS = {"true": True, "false": False}
 _CONVERTED = frozenset({"integer", "number", "boolean"})
 SECRET = "x-secret"  # noqa: S105 - a word of schemas
 _HOLDS_SECRETS = "x-holds-secrets"
@@ -531,8 +530,8 @@ def _typed(value: Input, node: Mapping[str, Any]) -> JSON:
     types = types_of(node)
     if not converts_to(types):
         return str(value)
-    if "boolean" in types and value.casefold() in _BOOLEANS:
-        return _BOOLEANS[value.casefold()]
+    if "boolean" in types and value.casefold() in TRUE_OR_FALSE:
+        return TRUE_OR_FALSE[value.casefold()]
     if ("integer" in types or "number" in types) and _INTEGER.fullmatch(value):
         return int(value)
     if "number" in types and _NUMBER.fullmatch(value) and isfinite(float(value)):

@@ -19,6 +19,7 @@ from reconciler.files.validation import NOT_FILLED, CheckContext, check, shorten
 from reconciler.files.yaml_document import Document, Unknown
 from reconciler.files.yaml_loader import Parse, parse
 from reconciler.kinds import all_kinds, behaviour_of, kinds_by_name
+from reconciler.model.kind import Action
 from reconciler.model.settings import RULE_PREFIX, Policy
 from reconciler.model.text import IMPLICIT_ENVIRONMENT, choice, fits_any
 from reconciler.model.values import JSON, Path, holds_reference, leaves, mapping_of, value_at
@@ -168,7 +169,6 @@ def declares(workspace: Workspace, environment: str) -> bool:
 @cache
 def _known_words() -> Mapping[str, Collection[str]]:
     """Return the words of tests that are the same for all kinds."""
-    from reconciler.model.kind import Action
     from reconciler.model.plan import Severity
 
     return {

@@ -41,7 +41,7 @@ LONG = 25
 """Characters from which a number is too long for 64 bits, and for a message."""
 _LARGEST = 2**63
 """JSON readers hold whole numbers in 64 bits; longer ones would change."""
-_TRUE_OR_FALSE = {"true": True, "false": False}
+TRUE_OR_FALSE = {"true": True, "false": False}
 _NULLS = frozenset({"~", "null"})
 Members: TypeAlias = Mapping[str, tuple[Node, Node]]
 
@@ -90,8 +90,8 @@ def tagged_value(tag: str, text: str) -> JSON:
         return text
     if kind == "null" and word in _NULLS:
         return None
-    if kind == "bool" and word in _TRUE_OR_FALSE:
-        return _TRUE_OR_FALSE[word]
+    if kind == "bool" and word in TRUE_OR_FALSE:
+        return TRUE_OR_FALSE[word]
     if kind in ("int", "float") and NUMERIC.fullmatch(text):
         return _number(text)
     return MISSING

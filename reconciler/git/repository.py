@@ -460,10 +460,6 @@ class GitSource(Struct, frozen=True, dict=True):
         blob = self._blob(name)
         return self.objects.read(blob, name) if blob is not None else None
 
-    def contains(self, name: str) -> bool:
-        """Return whether there is a file of a name."""
-        return self._blob(name) is not None
-
     def id_of(self, name: str) -> str | None:
         """Return the id of the content of a file, None for an unknown file."""
         blob = self._blob(name)

@@ -1,1 +1,1 @@
-"""The values that everything else passes around: frozen, pure, and importing only `errors`."""
+"""The values that everything else passes around: frozen, pure, importing only what is below."""

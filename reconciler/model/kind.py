@@ -431,6 +431,11 @@ class Kind(Struct, frozen=True, dict=True):
         """Return the field of a name or alias."""
         return self._fields_by_name.get(name)
 
+    def own_name(self, name: str) -> str:
+        """Return the name of a field that a dialect or a file may call otherwise."""
+        field = self.field_named(name)
+        return field.name if field is not None else name
+
     def toggled(self, action: Action) -> tuple[Field, bool] | None:
         """Return the field that an action sets and its value, None for another action."""
         for item in self.fields:

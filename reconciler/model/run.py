@@ -357,7 +357,7 @@ def cause_of_pause(body: JSONObject, *, declared: bool = False) -> Cause | None:
     return Cause.SERVICE if at_once and failures >= FAILURES_OF_A_PAUSE else Cause.UNKNOWN
 
 
-def may_be_by_service(body: JSONObject, *, declared: bool = False) -> bool:
+def may_be_by_service(body: JSONObject, *, declared: bool) -> bool:
     """Return whether a live export is paused, and possibly not on purpose."""
     return cause_of_pause(body, declared=declared) in (Cause.SERVICE, Cause.UNKNOWN)
 

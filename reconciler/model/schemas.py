@@ -434,7 +434,7 @@ def member_schema(node: Mapping[str, Any], value: JSON, name: str | int) -> dict
 
 
 def listed_values(
-    node: Mapping[str, Any], value: JSON, within: Path = (), path: Path = ()
+    node: Mapping[str, Any], value: JSON, within: Path, path: Path = ()
 ) -> Iterator[tuple[Path, JSON, Sequence[str]]]:
     """Yield the values within a part whose schema lists the known ones, with paths and those."""
     if "x-open-enum" in node:

@@ -124,7 +124,8 @@ DEFAULT_DELETES = Limit(10)
 """Deletions of removed resources that a plan may have where `max_deletes` is not set."""
 
 
-def _texts(value: JSON) -> tuple[str, ...]:
+def texts_of(value: JSON) -> tuple[str, ...]:
+    """Return a list of texts, empty for anything else."""
     return tuple(str(item) for item in value) if isinstance(value, list) else ()
 
 
@@ -165,11 +166,11 @@ def _fewer_deletes(own: Limit | None, trusted: Limit | None) -> Limit | None:
 
 _KEYS: Mapping[str, tuple[Callable[[JSON], Any], Callable[[Any, Any], Any]]] = {
     "prune": (_is_on, min),
-    "ignore": (_texts, _union),
+    "ignore": (texts_of, _union),
     "max_deletes": (_limit, _fewer_deletes),
     "max_changes": (_limit, _lower),
-    "deny": (_texts, _union),
-    "attempt": (_texts, _common),
+    "deny": (texts_of, _union),
+    "attempt": (texts_of, _common),
     "allow_literal_secrets": (_is_on, min),
     "allow_exec_secrets": (_is_on, min),
     "rules": (rules_of, trusted_first),

@@ -58,12 +58,12 @@ def moment_as_option(value: datetime) -> str:
     return str(Instant().canonical(value.replace(microsecond=0)))
 
 
-def duration_of(text: str, *, option: str) -> timedelta:
-    """Return a duration such as `90m`, `6h`, `7d` or `2w`. Raises BadUsage."""
+def duration_of(text: str) -> timedelta:
+    """Return the duration of --since, such as `90m`, `6h`, `7d` or `2w`. Raises BadUsage."""
     match = _DURATION.fullmatch(text)
     if match is None or not int(match[1]):
         raise BadUsage(
-            f"invalid duration {quoted(text)} in {option}", hint="write it like 90m, 6h, 7d or 2w"
+            f"invalid duration {quoted(text)} in --since", hint="write it like 90m, 6h, 7d or 2w"
         )
     return int(match[1]) * _UNITS[match[2]]
 

@@ -23,6 +23,7 @@ from reconciler.model.plan import (
     SecretUse,
 )
 from reconciler.model.resource import Lifecycle, Resource, State
+from reconciler.model.run import InvalidRun, moment_at
 from reconciler.model.schemas import canonical_text, time_text
 from reconciler.model.text import printable, shortened
 from reconciler.model.values import (
@@ -216,8 +217,6 @@ def latest_runs(kind: Kind, live: JSONObject) -> tuple[RecentRun, ...]:
 
     Errors of runs are left out, since they may contain anything.
     """
-    from reconciler.model.run import InvalidRun, moment_at  # Most plans have no change.
-
     runs: list[RecentRun] = []
     bodies = value_at(live, kind.activity[:1]) if kind.activity else ()
     for body in bodies[:_MOST_RUNS] if isinstance(bodies, list) else ():

@@ -28,7 +28,7 @@ _LONGEST_NAME, _LONGEST_ADDRESS = 80, 48
 _IN_ADDRESS = "%:/?#@!$&*+,;=~-._[]"
 """Signs of an address that end neither a link nor a cell."""
 
-_CODE = re.compile("`([^`]+)`")
+CODE = re.compile("`([^`]+)`")
 _SPECIAL = re.compile(
     r"[\\`*\[\]#|~<>@$&]|:(?=\S)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|(?<=www)\."
     r"|!(?=\d)|%(?=[\w\"'])|(?<=\bGH)-(?=\d)|(?<=\b[0-9a-f]{39})[0-9a-f]\b",
@@ -431,7 +431,7 @@ def link(text: str, page: str) -> str:
 
 def marked_up(text: str) -> str:
     """Return a message, in which text between backticks is code."""
-    pieces = _CODE.split(printable(text))
+    pieces = CODE.split(printable(text))
     # Something separates two pieces of code: adjacent backticks would not end the first.
     between = range(1, len(pieces) - 1)
     return "".join(

@@ -18,13 +18,12 @@ from reconciler.model.text import printable, shortened
 from reconciler.packaged import packaged
 from reconciler.render import plan_document
 from reconciler.render.diagnostics import place_as_text
-from reconciler.render.document import Bar, Document, Table
+from reconciler.render.document import CODE, Bar, Document, Table
 from reconciler.render.options import DEFAULTS, Colour, RenderOptions
 from reconciler.render.plan_entries import SEVERITIES, SIGNS, Entry, counted, title
 from reconciler.render.plan_fields import field_lines
 
 _LONGEST_RUN = 40
-_CODE = re.compile("`([^`]+)`")
 _SPACE = re.compile(r"\s")
 _COLOURS = {
     Colour.RED: "red",
@@ -85,7 +84,7 @@ def _templates() -> Environment:
     templates.filters |= {
         "anchor": lambda change: _SPACE.sub("_", printable(change.id)),
         "digest": lambda text: b64encode(sha256(text.encode()).digest()).decode(),
-        "marked": lambda text: Markup(_CODE.sub(r"<code>\1</code>", str(_text(text)))),  # noqa: S704
+        "marked": lambda text: Markup(CODE.sub(r"<code>\1</code>", str(_text(text)))),  # noqa: S704
         "parent": plan_document.project_of,
         "short": shortened,
     }

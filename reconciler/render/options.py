@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
+from textwrap import wrap
 
 from msgspec import Struct
 
@@ -50,8 +51,6 @@ class Style(Struct, frozen=True):
 
     def wrapped(self, text: str, prefix: str, indent: str) -> list[str]:
         """Return text in lines, the first after `prefix`, the others after `indent`."""
-        from textwrap import wrap
-
         width = max(NARROWEST, self.width)
         space = width - len(indent)
 

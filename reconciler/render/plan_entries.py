@@ -97,7 +97,7 @@ class Remark(Consequence, frozen=True):
 
 
 def remarks_of(
-    changes: Sequence[Change], *, unless: frozenset[tuple[str, str]] = frozenset()
+    changes: Sequence[Change], *, unless: frozenset[tuple[str, str]]
 ) -> tuple[Remark, ...]:
     """Return the consequences of changes that are shown as one, by rule, the worst first.
 
@@ -291,8 +291,8 @@ def entries_of(
     changes: Sequence[Change],
     notes: Mapping[Address, Sequence[str]],
     *,
-    inside: Mapping[str, Sequence[Change]] = {},
-    verbose: bool = False,
+    inside: Mapping[str, Sequence[Change]],
+    verbose: bool,
 ) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
     """Return the entries of changes in their order, and the notes that several changes have.
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from reconciler.errors import Forbidden, InvalidResponse, NotFound, ServiceError
 from reconciler.model.kind import Dialect, Kind
 from reconciler.model.live import Repeat, Request
-from reconciler.model.values import JSON
+from reconciler.model.settings import texts_of
 from reconciler.service.pages import page_of
 from reconciler.service.transport import Transport
 
@@ -53,9 +53,9 @@ async def read_key(transport: Transport) -> KeyAccess | None:
         raise InvalidResponse(f"{KEY.label}: the response is not a key")
     return KeyAccess(
         str(body.get("label") or ""),
-        _texts(body["scopes"]),
-        _texts(body.get("scoped_teams")),
-        _texts(body.get("scoped_organizations")),
+        texts_of(body["scopes"]),
+        texts_of(body.get("scoped_teams")),
+        texts_of(body.get("scoped_organizations")),
         str(body.get("last_rolled_at") or body.get("created_at") or ""),
         Dialect.V2026 if body.keys() >= _SINCE_2026 else None,
     )
@@ -88,10 +88,6 @@ async def missing_feature(
         return None
     names = {item.get("key") for item in listed if isinstance(item, Mapping)}
     return None if needed in names else needed
-
-
-def _texts(value: JSON) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 async def known_key(transport: Transport) -> KeyAccess | None:

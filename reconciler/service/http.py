@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TypeVar
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 import orjson
@@ -320,8 +321,6 @@ def open_http(base_url: str, settings: ClientSettings) -> httpx.AsyncClient:
 
 def _is_proxied(host: str) -> bool:
     """Return whether requests to a host go through a proxy, as httpx looks for one."""
-    from urllib.request import getproxies, proxy_bypass
-
     named = not getproxies().keys().isdisjoint(("http", "https", "all"))
     return named and not (is_loopback(host) or proxy_bypass(host))
 

@@ -228,7 +228,7 @@ def no_terminal(others: str = "") -> BadUsage:
 def check_policy(plan: Plan) -> None:
     """Raise RefusedByPolicy if a guard refuses the plan."""
     if plan.refusals:
-        count = several(len(plan.refusals), "rule")
+        count = several(len({refusal.rule for refusal in plan.refusals}), "rule")
         raise RefusedByPolicy(f"refused by policy ({count}); nothing was sent")
 
 

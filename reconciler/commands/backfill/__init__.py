@@ -25,8 +25,9 @@ from reconciler.commands.process import (
     write_report,
     write_result,
 )
-from reconciler.commands.screen import render_options, run_shown
+from reconciler.commands.screen import approved, progress, render_options, run_shown
 from reconciler.errors import BadUsage, ExitCode
+from reconciler.model.public import as_json
 from reconciler.model.text import several
 from reconciler.model.times import duration_of
 from reconciler.render import DEFAULT, writer_of
@@ -104,7 +105,7 @@ def _wanted(options: Mapping[str, Any]) -> Wanted:
             hint="pass --from and --to, --gaps, --failed or --since-pause",
         )
     if closes_gaps:
-        length = duration_of(since or _WINDOW, option="--since")
+        length = duration_of(since or _WINDOW)
         return ClosedGaps(first, last, length, failed=options["failed"])
     if options["since_pause"]:
         return SincePause()
@@ -117,9 +118,7 @@ def _started(names: tuple[str, ...], wanted: Wanted, options: dict[str, Any]) ->
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
     from reconciler.commands.backfill.planning import approval_of_backfills
     from reconciler.commands.backfill.starting import backfill
-    from reconciler.commands.screen import approved, progress
     from reconciler.commands.sending import Outputs
-    from reconciler.model.public import as_json
     from reconciler.render.runs import ends_as_text
 
     is_json = options["output_format"] == "json"

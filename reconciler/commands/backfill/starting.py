@@ -173,8 +173,6 @@ class Backfiller(Struct):
             ends.append(await self.wait(end) if item.trial else end)
         return tuple([await self.wait(end) for end in ends] if wait else ends)
 
-    # Start
-
     async def _start(self, planned: PlannedBackfill) -> BackfillEnd:
         """Send one request. If its outcome is unknown, look for the row; never send it again."""
         sent = False
@@ -233,8 +231,6 @@ class Backfiller(Struct):
                 if matching := rows_of(planned, rows, dialect=self.calls.dialect):
                     return matching[0] if len(matching) == 1 else None
         return None
-
-    # Wait
 
     async def wait(self, end: BackfillEnd) -> BackfillEnd:
         """Return how a backfill ended, after it has. It is returned unchanged after a stop."""

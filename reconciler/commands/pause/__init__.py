@@ -16,7 +16,7 @@ from reconciler.commands.options import (
     workspace_of,
 )
 from reconciler.commands.process import ByteOutput, is_interactive, write_note, write_report
-from reconciler.commands.screen import Terminal, finish, render_options, run_shown
+from reconciler.commands.screen import Terminal, finish, progress, render_options, run_shown
 from reconciler.errors import BadUsage
 from reconciler.model.text import listed
 
@@ -53,7 +53,6 @@ def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> 
     """Pause or unpause objects, print how that ended, and return the exit code."""
     from reconciler.commands.apply.execution import Screen
     from reconciler.commands.pause.toggling import pause
-    from reconciler.commands.screen import progress
     from reconciler.commands.sending import Outputs
     from reconciler.model.kind import Action
 

@@ -19,21 +19,20 @@ from reconciler.commands.options import (
     project_option,
     workspace_of,
 )
-from reconciler.commands.process import write_result
-from reconciler.commands.screen import render_options
+from reconciler.commands.process import write_private, write_result
+from reconciler.commands.screen import render_options, report_each
+from reconciler.diagnostics import OfEnvironment
 from reconciler.errors import BadUsage, ExitCode
-from reconciler.model.text import quoted
+from reconciler.model.text import choice, quoted
 from reconciler.render import writer_of
 
 if TYPE_CHECKING:
     from reconciler.commands.status.report import State, StatusReport
-    from reconciler.diagnostics import OfEnvironment
 
 
 def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) -> frozenset[State]:
     """Return the states that comma lists name. Raises BadUsage for an unknown one."""
     from reconciler.commands.status.report import State
-    from reconciler.model.text import choice
     from reconciler.planning.select import parts
 
     words = [part for text in written for part in parts(text)]
@@ -84,8 +83,6 @@ def status_command(
     glob. Reads only the lists. Of several environments, one that fails does not hide the others,
     and the exit code is the worst.
     """
-    from reconciler.commands.process import write_private
-    from reconciler.commands.screen import report_each
     from reconciler.commands.status.state import status
 
     environments = one_environment(options)
