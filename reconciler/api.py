@@ -2,7 +2,6 @@
 
 # ruff: noqa: PLC0414 - an alias makes a name public for type checkers
 
-from reconciler.commands.apply.execution import Applied as Applied
 from reconciler.commands.apply.execution import apply as apply
 from reconciler.commands.backfill.planning import ClosedGaps as ClosedGaps
 from reconciler.commands.backfill.planning import SincePause as SincePause
@@ -12,8 +11,8 @@ from reconciler.commands.backfill.starting import backfill as backfill
 from reconciler.commands.backfill.starting import cancel_backfills as cancel_backfills
 from reconciler.commands.compare import EnvironmentComparison as EnvironmentComparison
 from reconciler.commands.compare import compare as compare
-from reconciler.commands.drift import Drift as Drift
-from reconciler.commands.drift import drift as drift
+from reconciler.commands.drifted import Drift as Drift
+from reconciler.commands.drifted import drift as drift
 from reconciler.commands.gaps import GapReport as GapReport
 from reconciler.commands.gaps import gaps as gaps
 from reconciler.commands.import_choice import Choice as Choice
@@ -21,7 +20,6 @@ from reconciler.commands.import_live import Imported as Imported
 from reconciler.commands.import_live import import_live as import_live
 from reconciler.commands.logs import logs as logs
 from reconciler.commands.pause.toggling import pause as pause
-from reconciler.commands.plan import PlanResult as PlanResult
 from reconciler.commands.plan import plan as plan
 from reconciler.commands.projects import ProjectDetails as ProjectDetails
 from reconciler.commands.projects import ProjectReport as ProjectReport
@@ -29,7 +27,9 @@ from reconciler.commands.projects import projects as projects
 from reconciler.commands.projects import reset_token as reset_token
 from reconciler.commands.projects import show_project as show_project
 from reconciler.commands.runs import runs as runs
+from reconciler.commands.sending import Applied as Applied
 from reconciler.commands.sending import Outputs as Outputs
+from reconciler.commands.session import PlanResult as PlanResult
 from reconciler.commands.session import load as load
 from reconciler.commands.status.report import StatusReport as StatusReport
 from reconciler.commands.status.state import status as status

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from math import ceil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.commands.command import command, option
@@ -45,8 +41,8 @@ from reconciler.commands.screen import (
     write_runner_files,
 )
 from reconciler.commands.workspace import Reported, Workspace
-from reconciler.diagnostics import Diagnostic, OfEnvironment
-from reconciler.errors import BadUsage, ExitCode, ServiceError, system_error
+from reconciler.diagnostics import OfEnvironment
+from reconciler.errors import BadUsage, ExitCode, system_error
 from reconciler.git.ci import is_job
 from reconciler.model.settings import PlanOptions
 from reconciler.model.text import printable
@@ -54,15 +50,8 @@ from reconciler.render import writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
-    from reconciler.commands.session import (
-        Session,
-    )
-    from reconciler.model.kind import Kind
+    from reconciler.commands.session import PlanResult
     from reconciler.model.plan import Plan
-    from reconciler.service.pace import Estimate
-    from reconciler.service.transport import Transport
-
-_PAGE = 100
 
 
 EXAMPLES = (
@@ -189,81 +178,18 @@ def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
         write_note(f"saved to {printable(str(out))}{''.join(usages[:1])}\n")
 
 
-def calls_of(plan: Plan, kinds: Sequence[Kind]) -> int:
-    """Return about how many calls applying a plan takes, and verifying it.
-
-    Lists of the names are read before and after the creates of a kind, and at the end.
-    """
-    from reconciler.model.kind import Action, containers
-
-    if plan.empty:
-        return 0
-    # A replacement checks, creates, checks again, deletes and renames.
-    writes = {Action.REPLACE: 5, Action.NO_OP: 0}
-    sizes = Counter(change.address.kind for change in plan.changes)
-    sizes += Counter(unmanaged.address.kind for unmanaged in plan.unmanaged)
-    calls, checked_again, parents = 0, 0, containers(kinds)
-    for change in plan.sending:
-        calls += writes.get(change.action, 1) + (change.after_create is not None)
-        # What is in an object to delete is listed.
-        calls += change.action is Action.DELETE and change.address.kind in parents
-    for kind in kinds:
-        survey = max(1, ceil(sizes[kind.name] / _PAGE))
-        scopes = {
-            (change.parent_id, change.parent)
-            for change in plan.effective
-            if change.address.kind == kind.name and change.action in (Action.CREATE, Action.REPLACE)
-        }
-        lists = min(len(scopes), survey) if kind.paths.survey is not None else len(scopes)
-        calls += 2 * lists + survey
-        if lists:
-            # What was created before the last creates is checked again.
-            calls += checked_again
-            checked_again = lists
-    return calls
-
-
-class PlanResult(Struct, frozen=True):
-    """A plan with known secrets masked, warnings about the files, and the number of calls.
-
-    `estimate` is what applying it takes.
-    """
-
-    plan: Plan
-    diagnostics: tuple[Diagnostic, ...]
-    calls: int
-    estimate: Estimate
-
-
-async def shown_plan(session: Session, transport: Transport, plan: Plan) -> PlanResult:
-    """Return a plan as it may be printed and saved, with the name of its organization.
-
-    The name is left out if the key may not read it.
-    """
-    from reconciler.commands.session import warnings_of
-    from reconciler.kinds import all_kinds
-    from reconciler.model.redaction import masked_in
-    from reconciler.service.access import read_organizations
-
-    names: Mapping[str, str] = {}
-    with suppress(ServiceError):
-        names = await read_organizations(transport)
-    name = names.get(plan.source.organization) or None
-    named = replace(plan, source=replace(plan.source, organization_name=name))
-    return PlanResult(
-        masked_in(named, session.mask),
-        warnings_of(session.loaded, plan),
-        transport.calls,
-        transport.estimate(calls_of(plan, all_kinds())),
-    )
-
-
 async def plan(workspace: Workspace, options: PlanOptions | None = None) -> PlanResult:
     """Read live state and return the plan of all resources, or what `options` say. Changes nothing.
 
     Raises InvalidConfiguration, GitUnavailable, BadUsage, ServiceError.
     """
-    from reconciler.commands.session import connected, inventory_of, open_session, planned
+    from reconciler.commands.session import (
+        connected,
+        inventory_of,
+        open_session,
+        planned,
+        shown_plan,
+    )
     from reconciler.model.plan import Note
     from reconciler.service.access import known_key
 

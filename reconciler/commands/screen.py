@@ -37,8 +37,8 @@ from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.render.options import DEFAULT_WIDTH, RenderOptions, Style, colour_wanted
 
 if TYPE_CHECKING:
-    from reconciler.commands.apply.execution import Applied
-    from reconciler.commands.plan import PlanResult
+    from reconciler.commands.sending import Applied
+    from reconciler.commands.session import PlanResult
     from reconciler.model.decoding import LoggedRun
     from reconciler.model.event import Event, Report
     from reconciler.model.plan import Plan

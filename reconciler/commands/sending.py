@@ -1,4 +1,4 @@
-"""What a run that sends changes holds and writes: the lock of an organization, its outputs."""
+"""What a run that sends changes holds and writes: the lock of an organization, outputs, its end."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from msgspec.structs import replace
 
 from reconciler.applying.log import AuditLog, Bus, ByteStream, Output, write_line
 from reconciler.commands.workspace import Runtime
-from reconciler.errors import ReconcilerError
+from reconciler.errors import GitUnavailable, ReconcilerError
 from reconciler.git.ci import job_url_of
-from reconciler.model.event import Noted, RunInfo
+from reconciler.model.event import Ended, Noted, RunInfo
+from reconciler.model.plan import Plan
 from reconciler.model.redaction import Mask
 from reconciler.model.settings import Connection
+from reconciler.model.values import Address
 from reconciler.service.transport import Transport
 from reconciler.version import __version__
 
@@ -33,6 +35,49 @@ _ACTORS = (
     "BUILDKITE_BUILD_CREATOR",
     "CIRCLE_USERNAME",
 )
+
+
+class Verification(Struct, frozen=True):
+    """The second plan, None if it was not made; `error` says why it could not be made.
+
+    It judges the changes of the run, whose addresses are `done`. What else it has is new.
+    """
+
+    left: Plan | None = None
+    error: ReconcilerError | None = None
+    done: frozenset[Address] = frozenset()
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether no change of the run is left, None if the second plan was not requested."""
+        if self.error is not None:
+            return False
+        if self.left is None:
+            return None
+        return self.done.isdisjoint(change.address for change in self.left.effective)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the second plan was made and has no change at all."""
+        return self.left is not None and self.left.empty
+
+
+class Applied(Struct, frozen=True):
+    """How an apply ended.
+
+    recorded, record_problem
+        The reference of the inventory, or why it was not written.
+    problems
+        The outputs that are incomplete, a line for each.
+    """
+
+    plan: Plan
+    ended: Ended
+    verification: Verification
+    calls: int
+    recorded: str | None = None
+    record_problem: GitUnavailable | None = None
+    problems: tuple[str, ...] = ()
 
 
 class Outputs(Struct, frozen=True):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from math import ceil
 from platform import python_version
 from typing import TypeVar
 
@@ -18,12 +20,13 @@ from reconciler.diagnostics import Diagnostic
 from reconciler.errors import (
     GitUnavailable,
     ReconcilerError,
+    ServiceError,
 )
 from reconciler.files.loading import Loaded
 from reconciler.files.yaml_loader import collector_paused
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Action, Kind, containers
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.redaction import Mask, masked_in
@@ -42,12 +45,15 @@ from reconciler.planning.select import (
     parents_to_read,
     select,
 )
+from reconciler.service.access import read_organizations
 from reconciler.service.http import SecretResolver
 from reconciler.service.live import Depth, read_details, read_integrations, read_live
+from reconciler.service.pace import Estimate
 from reconciler.service.transport import Transport, open_transport
 from reconciler.version import __version__
 
 _Decided = TypeVar("_Decided")
+_PAGE = 100
 
 
 class Session(Struct, frozen=True):
@@ -300,3 +306,65 @@ def warnings_of(loaded: Loaded, plan: Plan) -> tuple[Diagnostic, ...]:
     refused = {(refusal.rule, refusal.at) for refusal in plan.refusals}
     warnings = about_changes(loaded.diagnostics, plan)
     return tuple(item for item in warnings if (item.code, item.at) not in refused)
+
+
+class PlanResult(Struct, frozen=True):
+    """A plan with known secrets masked, warnings about the files, and the number of calls.
+
+    `estimate` is what applying it takes.
+    """
+
+    plan: Plan
+    diagnostics: tuple[Diagnostic, ...]
+    calls: int
+    estimate: Estimate
+
+
+async def shown_plan(session: Session, transport: Transport, plan: Plan) -> PlanResult:
+    """Return a plan as it may be printed and saved, with the name of its organization.
+
+    The name is left out if the key may not read it.
+    """
+    names: Mapping[str, str] = {}
+    with suppress(ServiceError):
+        names = await read_organizations(transport)
+    name = names.get(plan.source.organization) or None
+    named = replace(plan, source=replace(plan.source, organization_name=name))
+    return PlanResult(
+        masked_in(named, session.mask),
+        warnings_of(session.loaded, plan),
+        transport.calls,
+        transport.estimate(calls_of(plan, all_kinds())),
+    )
+
+
+def calls_of(plan: Plan, kinds: Sequence[Kind]) -> int:
+    """Return about how many calls applying a plan takes, and verifying it.
+
+    Lists of the names are read before and after the creates of a kind, and at the end.
+    """
+    if plan.empty:
+        return 0
+    # A replacement checks, creates, checks again, deletes and renames.
+    writes = {Action.REPLACE: 5, Action.NO_OP: 0}
+    sizes = Counter(change.address.kind for change in plan.changes)
+    sizes += Counter(unmanaged.address.kind for unmanaged in plan.unmanaged)
+    calls, checked_again, parents = 0, 0, containers(kinds)
+    for change in plan.sending:
+        calls += writes.get(change.action, 1) + (change.after_create is not None)
+        # What is in an object to delete is listed.
+        calls += change.action is Action.DELETE and change.address.kind in parents
+    for kind in kinds:
+        survey = max(1, ceil(sizes[kind.name] / _PAGE))
+        scopes = {
+            (change.parent_id, change.parent)
+            for change in plan.effective
+            if change.address.kind == kind.name and change.action in (Action.CREATE, Action.REPLACE)
+        }
+        lists = min(len(scopes), survey) if kind.paths.survey is not None else len(scopes)
+        calls += 2 * lists + survey
+        if lists:
+            # What was created before the last creates is checked again.
+            calls += checked_again
+            checked_again = lists
+    return calls

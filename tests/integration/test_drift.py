@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from reconciler.commands.drift import Attribution, DriftedField, DriftedObject
-from reconciler.commands.drift_write import pull_summary
+from reconciler.commands.drifted import Attribution, DriftedField, DriftedObject, pull_summary
 from reconciler.model.public import as_json
 from reconciler.model.values import path_text
 from reconciler.render.options import COMMENT_LIMIT

@@ -14,11 +14,11 @@ import yaml
 
 from reconciler.commands.apply.execution import apply
 from reconciler.commands.compare import EnvironmentComparison, compared, open_pair
-from reconciler.commands.drift import Drift, drift
-from reconciler.commands.drift_write import pull
-from reconciler.commands.plan import PlanResult, plan
+from reconciler.commands.drifted import Drift, drift, pull
+from reconciler.commands.plan import plan
 from reconciler.commands.promote import promote
 from reconciler.commands.screen import exit_code_of_plan
+from reconciler.commands.session import PlanResult
 from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from reconciler.commands.drift import Drift, drift
-from reconciler.commands.drift_write import Pulled, pull
+from reconciler.commands.drifted import Drift, Pulled, drift, pull
 from reconciler.commands.plan import plan
 from reconciler.commands.workspace import Reported, Runtime, Workspace
 from reconciler.model.plan import Plan

@@ -11,10 +11,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.applying import execute
-from reconciler.commands.plan import PlanResult, shown_plan
 from reconciler.commands.process import read_file
-from reconciler.commands.sending import Outputs, only_apply, recording
-from reconciler.commands.session import Session, connected, inventory_of, open_session, planned
+from reconciler.commands.sending import Applied, Outputs, Verification, only_apply, recording
+from reconciler.commands.session import (
+    PlanResult,
+    Session,
+    connected,
+    inventory_of,
+    open_session,
+    planned,
+    shown_plan,
+)
 from reconciler.commands.workspace import Workspace
 from reconciler.errors import (
     BadUsage,
@@ -49,31 +56,6 @@ _LATE = 10.0
 _MOST_LISTED = 20
 _NEW_PLAN = "make a new plan and have it reviewed"
 _AS = ", as when the plan was made"
-
-
-class Verification(Struct, frozen=True):
-    """The second plan, None if it was not made; `error` says why it could not be made.
-
-    It judges the changes of the run, whose addresses are `done`. What else it has is new.
-    """
-
-    left: Plan | None = None
-    error: ReconcilerError | None = None
-    done: frozenset[Address] = frozenset()
-
-    @property
-    def passed(self) -> bool | None:
-        """Whether no change of the run is left, None if the second plan was not requested."""
-        if self.error is not None:
-            return False
-        if self.left is None:
-            return None
-        return self.done.isdisjoint(change.address for change in self.left.effective)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the second plan was made and has no change at all."""
-        return self.left is not None and self.left.empty
 
 
 async def verify(
@@ -143,24 +125,6 @@ class Screen(Struct, frozen=True):
 
     show: Callable[[PlanResult], None] = lambda _: None
     report: Callable[[Report], None] = lambda _: None
-
-
-class Applied(Struct, frozen=True):
-    """How an apply ended.
-
-    recorded, record_problem
-        The reference of the inventory, or why it was not written.
-    problems
-        The outputs that are incomplete, a line for each.
-    """
-
-    plan: Plan
-    ended: Ended
-    verification: Verification
-    calls: int
-    recorded: str | None = None
-    record_problem: GitUnavailable | None = None
-    problems: tuple[str, ...] = ()
 
 
 async def apply(  # noqa: PLR0913 - the options of the command

@@ -21,7 +21,7 @@ from reconciler.errors import BadUsage
 from reconciler.model.text import listed
 
 if TYPE_CHECKING:
-    from reconciler.commands.plan import PlanResult
+    from reconciler.commands.session import PlanResult
     from reconciler.model.event import Report
     from reconciler.model.kind import Action
 

@@ -11,17 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.apply.execution import (
-    Applied,
-    Screen,
-    Verification,
-    apply,
-    check_policy,
-    no_terminal,
-)
-from reconciler.commands.plan import shown_plan
-from reconciler.commands.sending import Outputs
-from reconciler.commands.session import Session, connected, open_session, plan_context
+from reconciler.commands.apply.execution import Screen, apply, check_policy, no_terminal
+from reconciler.commands.sending import Applied, Outputs, Verification
+from reconciler.commands.session import Session, connected, open_session, plan_context, shown_plan
 from reconciler.commands.targets import Target, read_targets
 from reconciler.commands.workspace import Workspace
 from reconciler.errors import BadUsage

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.commands.apply.execution import Verification
+from reconciler.commands.sending import Verification
 from reconciler.errors import ReconcilerError
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject

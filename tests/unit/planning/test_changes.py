@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.commands.plan import calls_of
+from reconciler.commands.session import calls_of
 from reconciler.files.loading import load
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject

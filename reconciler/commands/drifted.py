@@ -1,13 +1,15 @@
-"""The use case `drift --write`: live values into the files."""
+"""What drifted: found by a plan, attributed by the activity log, and written into the files.
+
+The activity log says who changed an object (service.md, 10).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.commands.drift import Drift, DriftedField, DriftedObject, drift_of
 from reconciler.commands.edits import FileChange, changed_files
 from reconciler.commands.import_drafts import doubtful_paths
 from reconciler.commands.session import (
@@ -23,41 +25,304 @@ from reconciler.commands.workspace import Reported, Workspace
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.editing.editing import Edit, edited_texts, reason_against
 from reconciler.editing.yaml_text import reads_back
-from reconciler.errors import BadUsage
+from reconciler.errors import BadUsage, ServiceError
 from reconciler.files.loading import Loaded
 from reconciler.files.references import escaped
 from reconciler.files.yaml_document import Document, Layer
 from reconciler.files.yaml_loader import parse
-from reconciler.kinds import kinds_by_name
-from reconciler.model.kind import Kind
+from reconciler.kinds import behaviour_of, kinds_by_name
+from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import FieldChange
+from reconciler.model.plan import Change, FieldChange, Origin, Plan, PlanSource
+from reconciler.model.public import Count, Public, derived
 from reconciler.model.redaction import Mask
-from reconciler.model.settings import PlanOptions
+from reconciler.model.settings import POSSIBLE_DUPLICATE, PlanOptions
 from reconciler.model.text import named, printable, several
 from reconciler.model.values import (
     JSON,
     MISSING,
     UNSET,
     Address,
+    JSONObject,
     Path,
     leaves,
     map_leaves,
+    mapping_of,
     path_text,
     put_at,
     references_in,
     value_at,
 )
-from reconciler.planning.compare import live_leaves, written_value
+from reconciler.planning.compare import comparable, live_leaves, written_value
 from reconciler.planning.integrations import named as with_names
 from reconciler.planning.integrations import with_value
+from reconciler.planning.inventory import Inventory
+from reconciler.planning.notes import PAUSED_BY_SERVICE
+from reconciler.planning.select import Named, Names, check_clear
+from reconciler.service.operations import ObjectCalls
+from reconciler.service.transport import Transport
 
+_OPERATION = "activity"
+_REFUSED = (None, 402, 403, 404)
+"""The status of an answer that has no log: not offered to keys, not paid for, or without scope."""
+_NAMES = {"enabled": "paused"}
+"""The log calls the field `enabled`, with the values of `paused` (service.md, 15.64)."""
+_DRIFT = (Origin.LIVE, Origin.BOTH, Origin.UNKNOWN)
+"""Where nothing was recorded as applied, a difference from the files counts, too."""
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
 _SECRET = "it contains a known secret"  # noqa: S105 - a message
 _UNWRITABLE = "strict YAML cannot express it"
 _NO_EFFECT = "the files cannot express the live value"
 _DELETED = "its live object was deleted; remove it from the files, or apply creates it again"
 _NAME = "set `name` or `lifecycle.renamed_from`"
+
+
+class Attribution(Public, frozen=True):
+    """The entry of the activity log that set the live value."""
+
+    by: str | None
+    """The person; null for the service and for requests by API key that it does not attribute."""
+    at: str
+    """ISO 8601."""
+
+
+class DriftedField(Public, frozen=True):
+    """A field whose live value is not the declared one. An absent value is null."""
+
+    internal = frozenset({"change"})
+
+    change: FieldChange
+    attribution: Attribution | None = field(default=None, name="changed")
+    """Null if unknown."""
+
+    @property
+    def path(self) -> Path:
+        """The path, with the names that the files use."""
+        return self.change.written or self.change.path
+
+    @derived
+    def path_(self) -> str:
+        """The path as text."""
+        return path_text(self.path)
+
+    @derived
+    def configured(self) -> JSON:
+        """The configured value."""
+        return _null(self.change.after)
+
+    @derived
+    def live(self) -> JSON:
+        """The live value."""
+        return _null(self.change.before)
+
+    @derived
+    def conflict(self) -> bool:
+        """The configuration changed too."""
+        return self.change.origin is Origin.BOTH
+
+
+class DriftedObject(Public, frozen=True):
+    """A resource whose live object drifted."""
+
+    address: Address
+    name: str
+    live_id: str
+    fields: tuple[DriftedField, ...]
+    parent_name: str | None = None
+    at: Mark | None = None
+    """The resource in the files."""
+    paused_by_service: bool = False
+    """The service paused it after failures."""
+
+
+class Drift(Public, frozen=True):
+    """What differs in live state since the apply."""
+
+    schema = "drift"
+    version = 1
+
+    source: PlanSource
+    """What the plan was computed from."""
+    objects: tuple[DriftedObject, ...]
+    compared: Count
+    deleted: tuple[Address, ...] = ()
+    """Applied resources without a live object."""
+    unmanaged: Count = 0
+    remarks: tuple[str, ...] = ()
+    renamed: Mapping[Address, str] = {}
+    """Applied resources whose object was probably renamed in the service, with its name."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing drifted. Unmanaged objects are no drift."""
+        return not (self.objects or self.deleted or self.renamed)
+
+
+def _null(value: JSON) -> JSON:
+    return None if value is MISSING else value
+
+
+async def drift(
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    *,
+    options: PlanOptions | None = None,
+    attribute: bool = True,
+) -> Reported[Drift]:
+    """Return what changed in live state since the apply, of all resources without `names`.
+
+    `attribute`: read the activity log of what drifted, one call an object.
+
+    Raises:
+        InvalidConfiguration, ServiceError.
+        GitUnavailable: the inventory cannot be read.
+
+    """
+    from reconciler.commands.session import (
+        connected,
+        inventory_of,
+        open_session,
+        planned,
+        warnings_of,
+    )
+
+    session, options = open_session(workspace), options or PlanOptions()
+    async with connected(session) as transport:
+        inventory = inventory_of(session, options)
+        plan, live = await planned(session, transport, options, inventory)
+        result = drift_of(plan, live, inventory, names)
+        if attribute:
+            result = await attributed(result, live, transport)
+        return workspace.masked(
+            Reported(result, warnings_of(session.loaded, plan), transport.calls)
+        )
+
+
+def drift_of(
+    plan: Plan, live: Live, inventory: Inventory | None, names: Sequence[str] = ()
+) -> Drift:
+    """Return the drift that a plan would set back, of all resources without names.
+
+    Raises BadUsage for a text that names nothing.
+    """
+    everything = {change.address: change for change in plan.changes}
+    chosen = frozenset(everything)
+    if names:
+        check_clear(names, plan.refusals)
+        known = (
+            Named(address, (change.live_id,) if change.live_id else (), (change.name,))
+            for address, change in everything.items()
+        )
+        chosen = Names(known).addresses(names)
+    # The fields of a deletion are not compared with anything.
+    compared = [
+        change
+        for change in sorted(plan.changes, key=lambda item: (item.address.kind, item.address.key))
+        if change.action is not Action.DELETE and change.address in chosen
+    ]
+    by_address: dict[Address, list[Change]] = {}
+    for change in compared:
+        by_address.setdefault(change.address, []).append(change)
+    # What was applied and the plan creates again.
+    applied = (inventory or Inventory()).counted(live, kinds_by_name()).entries
+    created = {change.address for change in compared if change.action is Action.CREATE}
+    deleted = created & applied.keys()
+    doubled = [item for item in plan.refusals if item.rule == POSSIBLE_DUPLICATE]
+    explained = {address for item in doubled for address in item.addresses}
+    return Drift(
+        source=plan.source,
+        objects=tuple(filter(None, map(_object, by_address.values()))),
+        compared=len(by_address),
+        deleted=tuple(sorted(deleted - explained)),
+        renamed={
+            address: item.objects[0].name
+            for item in doubled
+            if (address := item.addresses[0]) in chosen or not names
+            if plan.source.applied is None or address in deleted
+        },
+        unmanaged=len(plan.unmanaged),
+        remarks=(
+            *(refusal.message for refusal in plan.refusals if refusal in plan.unclear.values()),
+            *(note.message for note in plan.notes if note.code == PAUSED_BY_SERVICE),
+        ),
+    )
+
+
+def _object(changes: list[Change]) -> DriftedObject | None:
+    fields = tuple(
+        DriftedField(item)
+        for change in changes
+        for item in change.fields
+        if item.origin in _DRIFT and not item.secret
+    )
+    first = changes[0]
+    if not fields or first.live_id is None:
+        return None
+    return DriftedObject(
+        address=first.address,
+        name=first.name,
+        live_id=first.live_id,
+        fields=fields,
+        parent_name=first.parent_name,
+        at=next((change.at for change in changes if change.at is not None), None),
+        paused_by_service=any(
+            item.rule == PAUSED_BY_SERVICE for change in changes for item in change.consequences
+        ),
+    )
+
+
+async def attributed(drift: Drift, live: Live, transport: Transport) -> Drift:
+    """Return drift with who changed it and when, where the activity log says so.
+
+    A server that refuses its log is asked once. Raises ServiceError for other errors.
+    """
+    from reconciler.service.operations import NotOffered, ObjectCalls
+
+    objects = list[DriftedObject]()
+    try:
+        for item in drift.objects:
+            kind = kinds_by_name()[item.address.kind]
+            body = live.by_identity[kind.name, item.live_id]
+            calls = ObjectCalls(transport, kind, drift.source.organization, body, live.dialect)
+            logs = (it.name == _OPERATION and it.scope for it in behaviour_of(kind).operations)
+            objects.append(await _attributed(item, calls) if any(logs) else item)
+    except (NotOffered, ServiceError) as error:
+        if getattr(error, "status", None) not in _REFUSED:
+            raise
+        return replace(drift, remarks=(*drift.remarks, f"the author is unknown: {error.message}"))
+    return replace(drift, objects=tuple(objects))
+
+
+async def _attributed(item: DriftedObject, calls: ObjectCalls) -> DriftedObject:
+    """Return an object with the newest entries of its log that set the live values.
+
+    What the log does not show, such as a change of a destination, stays unknown.
+    """
+    latest: dict[str, tuple[JSON, Attribution]] = {}
+    entries = await calls.send(_OPERATION, query={"item_id": item.live_id, "page_size": "100"})
+    for entry in map(mapping_of, mapping_of(entries).get("results") or ()):
+        by = Attribution(_person(entry), str(entry.get("created_at")))
+        for change in map(mapping_of, mapping_of(entry.get("detail")).get("changes") or ()):
+            name = str(change.get("field"))
+            latest.setdefault(_NAMES.get(name, name), (change.get("after"), by))
+    fields = list(item.fields)
+    for position, drifted in enumerate(fields):
+        name = path_text(drifted.change.path)
+        field, (value, author) = calls.kind.field_named(name), latest.get(name, (None, None))
+        if field and comparable(field, value) == comparable(field, drifted.change.before):
+            fields[position] = replace(drifted, attribution=author)
+    return replace(item, fields=tuple(fields))
+
+
+def _person(entry: JSONObject) -> str | None:
+    """Return the name and address of the user of an entry, None for the service.
+
+    Before July 2026, writes by API key are attributed to the service.
+    """
+    user = mapping_of(entry.get("user")) if entry.get("is_system") is not True else {}
+    email = user.get("email") and f"<{user['email']}>"
+    words = (user.get("first_name"), user.get("last_name"), email)
+    return " ".join(map(str, filter(None, words))) or None
 
 
 class Place(Struct, frozen=True):
