@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from reconciler.commands.apply.execution import Screen
 from reconciler.commands.pause.toggling import pause
 from reconciler.commands.plan import plan
-from reconciler.commands.sending import Applied, Outputs, Screen
+from reconciler.commands.sending import Applied, Outputs
 from reconciler.commands.session import PlanResult
 from reconciler.errors import ReconcilerError
 from reconciler.model.kind import Action
