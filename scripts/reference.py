@@ -195,10 +195,10 @@ def _index(files: Mapping[str, str]) -> str:
         title = text.split("\n# ", 1)[1].split("\n", 1)[0]
         lines.append(f"- [{title}]({relpath(name, 'docs/reference')})\n")
     return (
-        f"{_NOTE}\n# Reference\n\nEvery field of the files.\n\n"
+        f"{_NOTE}\n# Reference\n\n"
         f"{''.join(lines)}\n"
-        "`reconciler init --schemas` writes the schemas for editors to `.reconciler/`.\n\n"
-        "Servers: `interface` is the interface as documented; `2025` keeps credentials in the "
+        "`reconciler init --schemas` writes schemas for editors.\n\n"
+        "Servers: `interface` is as documented; `2025` keeps credentials in the "
         "destination, `2026` in\nintegrations. Fields without *Servers* exist on all.\n"
     )
 
