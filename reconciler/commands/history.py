@@ -38,6 +38,8 @@ from reconciler.planning.inventory import Applied, Inventory, Record, entries_af
 
 _LONGEST_REF = 80
 _MOST_LISTED = 5
+_MOST_VERSIONS = 4
+"""Of each file, on average, that are kept while commits are loaded."""
 
 
 # Without slots, since cached properties need a dict.
@@ -199,9 +201,10 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         for address, entry in every.items():
             if entry.commit is not None and not entry.uncounted:
                 wanted[entry.commit].append(address)
-        for commit, addresses in wanted.items():
-            desired = self.configuration(commit, addresses)
-            for address in addresses:
+        # Neighbours have most files in common.
+        for commit in sorted(wanted, key=lambda commit: times[commit], reverse=True):
+            desired = self.configuration(commit, wanted[commit])
+            for address in wanted[commit]:
                 was = desired.resources.get(address)
                 if was is None or was.state is not State.PRESENT:
                     continue
@@ -288,6 +291,9 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         loaded, source = self.loaded, self._source(commit)
         if not self._differing(source):
             return loaded.desired
+        if len(loaded.parsed) > _MOST_VERSIONS * len(loaded.files):
+            loaded.parsed.clear()
+            self._objects.contents.clear()
         try:
             return load_at(
                 source,
