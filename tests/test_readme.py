@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.program import COMMANDS
 from tests.conftest import ROOT, StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator
@@ -31,11 +30,6 @@ def test_the_plan_at_the_top_is_that_of_the_tour() -> None:
     """tests/integration/test_examples.py runs that page."""
     (plan,) = re.findall(r"^```text\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
     assert plan in (ROOT / "docs/read-a-plan.md").read_text(encoding="utf-8")
-
-
-def test_the_table_of_commands_is_complete() -> None:
-    table = README.split("## Commands")[1].split("[Commands]")[0]
-    assert re.findall(r"`(\w+)`", table) == list(COMMANDS)
 
 
 @pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
