@@ -49,6 +49,6 @@ def test_every_action_has_a_plan_in_json() -> None:
 def test_every_guard_has_a_case(plans: list[Plan]) -> None:
     refused = {refusal.rule for plan in plans for refusal in plan.refusals}
     source = (ROOT / "reconciler/planning/guards.py").read_text()
-    without_a_case = {"unlisted-type", "declared-elsewhere", "prune"}
-    named = set(re.findall(r'Refusal\(\s*"([\w-]+)"', source)) - without_a_case
+    without_a_case = {"unlisted-type", "prune"}
+    named = set(re.findall(r'[Rr]efusal\((?:draft, |\s*)"([\w-]+)"', source)) - without_a_case
     assert named | {"max_deletes", "max_changes", "allow_project_deletion"} <= refused

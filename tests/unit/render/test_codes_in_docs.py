@@ -7,17 +7,19 @@ import ast
 from tests.conftest import ROOT
 
 _INSIDE = {"kept", "declared-inside", "unmanaged-inside", "not-selected"}
+_ARGUMENTS = {"Note": 0, "Refusal": 0, "_refusal": 1}
+"""Which argument has the code."""
 
 
 def codes_of_plans() -> tuple[str, ...]:
-    """Return the texts in the first argument of every note and refusal that is written out."""
+    """Return the texts that are codes of every note and refusal that is written out."""
     codes = set(_INSIDE)
     for folder in ("planning", "commands"):
         for path in (ROOT / "reconciler" / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                    is_code = node.func.id in ("Note", "Refusal") and node.args
-                    parts = ast.walk(node.args[0]) if is_code else ()
+                    at = _ARGUMENTS.get(node.func.id)
+                    parts = ast.walk(node.args[at]) if at is not None and node.args else ()
                     values = (part.value for part in parts if isinstance(part, ast.Constant))
                     codes.update(value for value in values if isinstance(value, str))
     return tuple(sorted(codes))
