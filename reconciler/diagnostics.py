@@ -9,7 +9,8 @@ from typing import Generic, TypedDict, TypeVar, Unpack
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.errors import ExitCode, LoadingStopped, ReconcilerError, meaning
+from reconciler.errors import LoadingStopped, ReconcilerError, meaning
+from reconciler.exit_codes import ExitCode
 
 _R = TypeVar("_R")
 

@@ -5,31 +5,11 @@ SARIF and docs/reference/diagnostics.md show the codes apart from the messages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from enum import IntEnum
+from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple, Self
 
-
-class ExitCode(IntEnum):
-    """Exit codes of the command line. docs/troubleshooting.md says what they mean.
-
-    An error has its own; that of a finished `apply` is `Ended.exit_code` (model/event.py).
-    """
-
-    FINE = 0
-    ERROR = 1
-    CHANGES = 2
-    PARTLY_APPLIED = 3
-    STALE = 4
-    REFUSED = 5
-    USAGE = 64
-    INTERRUPTED = 130
-
-    def after(self, sent: Sequence[str]) -> ExitCode:
-        """Return the code of a failure: after changes were sent it is 3, unless interrupted."""
-        kept = not sent or self in (ExitCode.FINE, ExitCode.INTERRUPTED)
-        return self if kept else ExitCode.PARTLY_APPLIED
+from reconciler.exit_codes import ExitCode
 
 
 class Meaning(NamedTuple):

@@ -21,7 +21,8 @@ from reconciler.commands.screen import print_warnings, render_options
 from reconciler.commands.session import load
 from reconciler.commands.workspace import Reported, Workspace
 from reconciler.diagnostics import Mark
-from reconciler.errors import BadUsage, ExitCode
+from reconciler.errors import BadUsage
+from reconciler.exit_codes import ExitCode
 from reconciler.files.layers import OriginContext, fields_with_origin
 from reconciler.files.loading import Loaded
 from reconciler.kinds import kinds_by_name

@@ -26,7 +26,8 @@ from reconciler.commands.screen import (
     show_report,
     style_of,
 )
-from reconciler.errors import BadUsage, ExitCode
+from reconciler.errors import BadUsage
+from reconciler.exit_codes import ExitCode
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Origin
 from reconciler.model.text import listed, named, printable, several

@@ -24,7 +24,7 @@ from reconciler.commands.process import write_result
 from reconciler.commands.screen import render_options, report_each
 from reconciler.commands.workspace import Reported, Workspace
 from reconciler.diagnostics import OfEnvironment
-from reconciler.errors import ExitCode
+from reconciler.exit_codes import ExitCode
 from reconciler.model.kind import Dialect
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run

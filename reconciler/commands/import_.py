@@ -25,7 +25,7 @@ from reconciler.commands.options import (
 )
 from reconciler.commands.process import write_message, write_result
 from reconciler.commands.screen import render_options, run_shown
-from reconciler.errors import ExitCode
+from reconciler.exit_codes import ExitCode
 from reconciler.kinds import kinds_by_name
 from reconciler.model.text import listed, named, printable, several
 from reconciler.model.values import Address

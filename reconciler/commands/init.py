@@ -19,7 +19,8 @@ from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.editing.writing import write_files
 from reconciler.editing.yaml_text import yaml_text
-from reconciler.errors import BadUsage, ExitCode, ReconcilerError
+from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.exit_codes import ExitCode
 from reconciler.model.schemas import schema
 from reconciler.model.settings import ADDRESS, API_KEY
 from reconciler.model.text import printable, quoted

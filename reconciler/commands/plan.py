@@ -35,14 +35,14 @@ from reconciler.commands.process import (
 )
 from reconciler.commands.screen import (
     cost_of,
-    exit_code_of_plan,
     render_options,
     report_each,
     write_runner_files,
 )
 from reconciler.commands.workspace import Reported, Workspace
 from reconciler.diagnostics import OfEnvironment
-from reconciler.errors import BadUsage, ExitCode, system_error
+from reconciler.errors import BadUsage, system_error
+from reconciler.exit_codes import ExitCode, code_of_plan
 from reconciler.git.ci import is_job
 from reconciler.model.settings import PlanOptions
 from reconciler.model.text import printable
@@ -108,7 +108,9 @@ def plan_command(
         return Reported(result, result.diagnostics, result.calls)
 
     def code_of(result: PlanResult) -> ExitCode:
-        return exit_code_of_plan(result.plan, detailed=detailed_exitcode)
+        return code_of_plan(
+            refused=result.plan.is_refused, changes=detailed_exitcode and not result.plan.empty
+        )
 
     def show(items: Sequence[OfEnvironment[PlanResult]]) -> None:
         if not environments and (one := items[0].result) is not None:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 import click
 
 from reconciler.commands.command import current
-from reconciler.errors import ExitCode, ReconcilerError
+from reconciler.errors import ReconcilerError
+from reconciler.exit_codes import ExitCode
 from reconciler.model.text import printable, safe_output
 
 if TYPE_CHECKING:

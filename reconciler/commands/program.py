@@ -18,7 +18,8 @@ from reconciler.commands.process import (
     write_message,
     write_usage_error,
 )
-from reconciler.errors import ExitCode, ReconcilerError, system_error
+from reconciler.errors import ReconcilerError, system_error
+from reconciler.exit_codes import ExitCode
 from reconciler.version import __version__
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def _failed(error: BaseException) -> ExitCode:
         case _:
             _report(error)
     # Also for errors after the connection was closed, such as those of files and streams.
-    return code.after(current().sent)
+    return code.after(sent=bool(current().sent))
 
 
 def _report(error: BaseException) -> None:

@@ -19,9 +19,10 @@ from reconciler.commands.options import (
     range_options,
     workspace_of,
 )
-from reconciler.commands.screen import render_options, show_report, worst_of
+from reconciler.commands.screen import render_options, show_report
 from reconciler.commands.workspace import Reported, Workspace
-from reconciler.errors import BadUsage, ExitCode, ReconcilerError, ServiceError
+from reconciler.errors import BadUsage, ReconcilerError, ServiceError
+from reconciler.exit_codes import ExitCode, worst_of
 from reconciler.model.kind import SINCE_2026
 from reconciler.model.live import Query
 from reconciler.model.run import STATUSES, ListedRun, Run, RunReport, SubjectOfRuns

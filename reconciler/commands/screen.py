@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -29,7 +29,8 @@ from reconciler.commands.process import (
 )
 from reconciler.commands.workspace import Reported, Workspace, in_each
 from reconciler.diagnostics import Diagnostic, OfEnvironment
-from reconciler.errors import ExitCode, ReconcilerError
+from reconciler.errors import ReconcilerError
+from reconciler.exit_codes import ExitCode, worst_of
 from reconciler.git.ci import job_url_of
 from reconciler.model.text import estimate_as_text, printable, safe_output
 from reconciler.render import writer_of
@@ -39,7 +40,6 @@ from reconciler.render.options import DEFAULT_WIDTH, RenderOptions, Style, colou
 if TYPE_CHECKING:
     from reconciler.commands.sending import Applied
     from reconciler.commands.session import PlanResult
-    from reconciler.model.decoding import LoggedRun
     from reconciler.model.event import Event, Report
     from reconciler.model.plan import Plan
     from reconciler.planning.approval import Approval
@@ -48,16 +48,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _TICK = 0.5
 """Seconds between looks at the progress."""
-_WORST_FIRST = (
-    ExitCode.INTERRUPTED,
-    ExitCode.ERROR,
-    ExitCode.USAGE,
-    ExitCode.PARTLY_APPLIED,
-    ExitCode.STALE,
-    ExitCode.REFUSED,
-    ExitCode.CHANGES,
-    ExitCode.FINE,
-)
 SUMMARY_LIMIT = 1_024 * 1_024
 """Bytes of the summary of a step. GitHub discards a longer one."""
 _SMALLEST = 4_096
@@ -223,8 +213,8 @@ class Terminal(Struct, frozen=True):
             write_report(report_as_text(report))
 
 
-def finish(applied: Applied) -> int:
-    """Print what remains after the report, and return the exit code."""
+def print_end(applied: Applied) -> None:
+    """Print what remains after the report."""
     from reconciler.render.plan_text import unverified_as_text
 
     verification = applied.verification
@@ -239,7 +229,6 @@ def finish(applied: Applied) -> int:
         _print_error(applied.record_problem.message, applied.record_problem)
     for problem in applied.problems:
         write_message(f"warning: {problem}\n")
-    return applied.ended.exit_code
 
 
 def _print_error(message: str, error: ReconcilerError) -> None:
@@ -337,23 +326,6 @@ def path_in_repository(folder: Path, environ: Mapping[str, str]) -> str:
 def print_warnings(diagnostics: tuple[Diagnostic, ...]) -> None:
     """Print warnings about the files to stderr, unless the run is quiet."""
     write_note(diagnostics_as_text(diagnostics, style_of(sys.stderr)))
-
-
-def worst_of(codes: Iterable[ExitCode]) -> ExitCode:
-    """Return the most important of several exit codes."""
-    return min(codes, key=_WORST_FIRST.index, default=ExitCode.FINE)
-
-
-def exit_code_of_plan(plan: Plan, *, detailed: bool) -> ExitCode:
-    """Return REFUSED, CHANGES (only if `detailed`) or FINE."""
-    if any(not refusal.after_merge for refusal in plan.refusals):
-        return ExitCode.REFUSED
-    return ExitCode.CHANGES if detailed and not plan.empty else ExitCode.FINE
-
-
-def exit_code_of_run(run: LoggedRun) -> int:
-    """Return the code of a run of an audit log, PARTLY_APPLIED if its log has no end."""
-    return ExitCode.PARTLY_APPLIED if run.exit_code is None else run.exit_code
 
 
 def write_runner_files(plan: Plan, options: RenderOptions, *, saved: Path | None) -> None:

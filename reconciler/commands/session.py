@@ -155,7 +155,7 @@ async def connected(session: Session) -> AsyncIterator[Transport]:
         # Errors may contain live values.
         hint = mask(error.hint) if error.hint is not None else None
         masked = error.reworded(mask(error.message), hint=hint)
-        masked.exit_code = error.exit_code.after(runtime.client.sent)
+        masked.exit_code = error.exit_code.after(sent=bool(runtime.client.sent))
         raise masked from None
 
 

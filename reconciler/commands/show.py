@@ -19,14 +19,14 @@ from reconciler.commands.options import (
 )
 from reconciler.commands.process import read_file, write_result
 from reconciler.commands.screen import (
-    exit_code_of_run,
     print_warnings,
     render_options,
     write_runner_files,
 )
 from reconciler.commands.workspace import Workspace
 from reconciler.diagnostics import Diagnostic
-from reconciler.errors import BadUsage, ExitCode, ReconcilerError
+from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.exit_codes import ExitCode
 from reconciler.model.text import listed
 from reconciler.model.values import Address
 from reconciler.render import writer_of
@@ -89,7 +89,7 @@ def show_command(
     write_result(writer_of(output_format, form)(shown, how))
     if output_format == "github" and isinstance(shown, Plan):
         write_runner_files(shown, how, saved=Path(name))
-    return exit_code_of_run(shown.shown) if isinstance(shown, Audit) else ExitCode.FINE
+    return shown.shown.code if isinstance(shown, Audit) else ExitCode.FINE
 
 
 def is_saved(name: str) -> bool:

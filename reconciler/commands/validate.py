@@ -14,7 +14,7 @@ from reconciler.commands.process import is_interactive, write_result
 from reconciler.commands.screen import render_options
 from reconciler.commands.workspace import WorkspaceFiles, deciding_tip, load_workspace
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level
-from reconciler.errors import ExitCode
+from reconciler.exit_codes import ExitCode
 from reconciler.render import writer_of
 
 

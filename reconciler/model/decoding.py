@@ -14,6 +14,7 @@ import orjson
 from msgspec import Struct, convert, field
 
 from reconciler.errors import ReconcilerError
+from reconciler.exit_codes import ExitCode
 from reconciler.model.event import Event, Noted, OfChange, Record, RunInfo
 from reconciler.model.plan import Change, Plan, PlanSource
 from reconciler.model.public import SECRET_KEY, Positive, Public, Term, as_json, derived, members
@@ -77,6 +78,11 @@ class LoggedRun(Public, frozen=True):
     """Null if the run was killed, or is still running."""
     verified: bool | None = None
     """Whether the plan afterwards was empty, null if there was none."""
+
+    @property
+    def code(self) -> int:
+        """The exit code. Without an end, what the run sent may be a part."""
+        return ExitCode.PARTLY_APPLIED if self.exit_code is None else self.exit_code
 
     @derived
     def plan_id(self) -> str:

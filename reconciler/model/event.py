@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from reconciler.errors import ExitCode
+from reconciler.exit_codes import ExitCode, code_of_apply
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan
 from reconciler.model.public import Count, Positive, Public, derived
@@ -192,12 +192,6 @@ class Report(Struct, frozen=True):
         return not self.interrupted and (made or any(end.live_id for end in self.failed))
 
 
-def _end_code(*, interrupted: bool, is_well: bool) -> ExitCode:
-    if interrupted:
-        return ExitCode.INTERRUPTED
-    return ExitCode.FINE if is_well else ExitCode.PARTLY_APPLIED
-
-
 class Ended(Public, frozen=True):
     """The last line of a run. A run that was killed has none."""
 
@@ -245,9 +239,12 @@ class Ended(Public, frozen=True):
 
         130: interrupted.
         """
-        is_sound = self.verified is not False and self.unrecorded is None
-        is_well = self.report.complete and is_sound
-        return _end_code(interrupted=self.report.interrupted, is_well=is_well)
+        return code_of_apply(
+            interrupted=self.report.interrupted,
+            complete=self.report.complete,
+            verified=self.verified is not False,
+            recorded=self.unrecorded is None,
+        )
 
 
 class BackfillsEnded(Public, frozen=True):
@@ -264,7 +261,7 @@ class BackfillsEnded(Public, frozen=True):
 
         130: interrupted.
         """
-        return _end_code(interrupted=self.interrupted, is_well=self.complete)
+        return code_of_apply(interrupted=self.interrupted, complete=self.complete)
 
     @property
     def complete(self) -> bool:

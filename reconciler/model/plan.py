@@ -458,6 +458,11 @@ class Plan(Public, frozen=True, dict=True):
     created_at: str = ""
     """When the plan was made, ISO 8601."""
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether a rule refuses it now. What is refused after the merge does not count."""
+        return any(not refusal.after_merge for refusal in self.refusals)
+
     @derived
     def plan_id(self) -> Digest:
         """SHA-256 of the digests of all changes: plans with equal ids do the same."""

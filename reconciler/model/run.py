@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import orjson
 from msgspec import Struct
 
-from reconciler.errors import ExitCode
+from reconciler.exit_codes import ExitCode
 from reconciler.model.live import id_text
 from reconciler.model.plan import Consequence, PlanSource, Severity
 from reconciler.model.public import Count, Public, Term, derived

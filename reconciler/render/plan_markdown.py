@@ -141,8 +141,7 @@ def _title(document: Document) -> str:
     section = document.section(Part.DANGERS)
     dangers = f" · {section.heading}" if section.items else ""
     leaving = f" · {len(plan.leaving):,} not managed any more" if plan.leaving else ""
-    is_refused = any(not violation.after_merge for violation in plan.refusals)
-    refused = " · refused by policy" if is_refused else ""
+    refused = " · refused by policy" if plan.is_refused else ""
     return f"### {environment}: {counts or 'no changes'}{dangers}{leaving}{refused}"
 
 

@@ -95,9 +95,8 @@ def counts_of(item: OfEnvironment[Plan]) -> str:
     """Return `2 to create, 1 to delete`, `no changes`, or that there is an error."""
     if item.result is None:
         return "error"
-    refused = any(not refusal.after_merge for refusal in item.result.refusals)
     counts = ", ".join(counted(item.result).values()) or "no changes"
-    return f"{counts}; refused by policy" if refused else counts
+    return f"{counts}; refused by policy" if item.result.is_refused else counts
 
 
 def _of_environment(item: OfEnvironment[Plan], options: RenderOptions) -> str:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from reconciler.errors import ExitCode
+from reconciler.exit_codes import ExitCode
 from reconciler.model.decoding import Audit, Ending, LoggedChange, LoggedRun
 from reconciler.model.plan import Plan
 from reconciler.model.resource import (

@@ -269,7 +269,7 @@ class Attempts(Struct):
             self._failing_since = self.sent
         error.attempts, error.unclear = self.count, self.unclear
 
-    def wait(self, error: Failure, seconds: float, *, max_wait: float) -> bool:
+    def accepts_pause(self, error: Failure, seconds: float, *, max_wait: float) -> bool:
         """Note a pause. Return whether it is not longer than the service may ask for."""
         self.pause = seconds
         asked = 0.0

@@ -270,7 +270,7 @@ class Transport(Struct, dict=True):
             seconds = 0.0
         else:
             seconds = pause(attempts.count, error, jitter=self.settings.jitter)
-        if attempts.wait(error, seconds, max_wait=self.settings.max_wait):
+        if attempts.accepts_pause(error, seconds, max_wait=self.settings.max_wait):
             if following.all_wait:
                 self._pace.pause(self.clock() + seconds, _reason(error))
             return None

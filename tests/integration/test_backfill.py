@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from reconciler.commands.backfill.planning import ClosedGaps, SincePause, Span, Wanted
 from reconciler.commands.backfill.starting import Backfilled, backfill, cancel_backfills
 from reconciler.commands.gaps import gaps
-from reconciler.commands.screen import exit_code_of_run
 from reconciler.commands.sending import Outputs
 from reconciler.commands.show import audit_of
 from reconciler.commands.workspace import Workspace
@@ -500,7 +499,7 @@ def test_the_audit_log(rule: Any, status: int | None, code: int, world: Simulate
     assert (run.exit_code, run.plan_id) == (code, result.plan.plan_id)
     audit = audit_of(runs)
     text = written("audit", "text", audit)
-    assert exit_code_of_run(audit.shown) == code
+    assert audit.shown.code == code
     assert "1 backfill, 24 runs." in text
     advice = "Look at the backfills and runs before you start a backfill again."
     assert (advice in text) == bool(code)

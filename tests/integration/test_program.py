@@ -25,7 +25,8 @@ from reconciler.commands.process import run, stop_on_signals
 from reconciler.commands.program import COMMANDS, command_of
 from reconciler.commands.projects import reset_token
 from reconciler.commands.workspace import Runtime, Workspace
-from reconciler.errors import ExitCode, ServiceError
+from reconciler.errors import ServiceError
+from reconciler.exit_codes import ExitCode
 from reconciler.packaged import packaged
 from reconciler.service.pace import Stop
 from reconciler.version import __version__

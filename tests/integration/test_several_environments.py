@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.commands import plan as plans
-from reconciler.commands.screen import worst_of
 from reconciler.commands.workspace import Runtime, Workspace, in_each
-from reconciler.errors import ExitCode
+from reconciler.exit_codes import ExitCode, worst_of
 from reconciler.model.event import Event, Noted
 from reconciler.model.settings import Window
 from reconciler.service.pace import ClientSettings

@@ -17,11 +17,11 @@ from reconciler.commands.compare import EnvironmentComparison, compared, open_pa
 from reconciler.commands.drifted import Drift, drift, pull
 from reconciler.commands.plan import plan
 from reconciler.commands.promote import promote
-from reconciler.commands.screen import exit_code_of_plan
 from reconciler.commands.session import PlanResult
 from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
+from reconciler.exit_codes import code_of_plan
 from reconciler.git.inventory import ref_of
 from reconciler.git.repository import Repository
 from reconciler.model.kind import Action
@@ -178,7 +178,7 @@ async def _ended(result: Awaitable[PlanResult]) -> Ended:
         made = (await result).plan
     except ReconcilerError as error:
         return _failed(error)
-    return _of(made, exit_code_of_plan(made, detailed=True))
+    return _of(made, code_of_plan(refused=made.is_refused, changes=not made.empty))
 
 
 def _of(plan: Plan, code: int, **more: Any) -> Ended:

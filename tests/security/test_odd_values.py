@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.errors import ExitCode
+from reconciler.exit_codes import ExitCode
 from tests.conftest import LONG, StartService
 from tests.security.mutating import Dice
 from tests.security.odd import ODD, OddService, Place, odd_service

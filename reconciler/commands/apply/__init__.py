@@ -23,7 +23,7 @@ from reconciler.commands.options import (
     workspace_options,
 )
 from reconciler.commands.process import ByteOutput, is_interactive
-from reconciler.commands.screen import Terminal, finish, progress, render_options, run_shown
+from reconciler.commands.screen import Terminal, print_end, progress, render_options, run_shown
 from reconciler.errors import BadUsage
 from reconciler.model.text import quoted
 
@@ -93,4 +93,6 @@ def apply_command(
         screen=Screen(terminal.show, terminal.report),
         **{name: options[name] for name in names},
     )
-    return finish(run_shown(work, workspace, terminal.progress))
+    applied = run_shown(work, workspace, terminal.progress)
+    print_end(applied)
+    return applied.ended.exit_code

@@ -26,7 +26,8 @@ from reconciler.commands.process import (
     write_result,
 )
 from reconciler.commands.screen import approved, progress, render_options, run_shown
-from reconciler.errors import BadUsage, ExitCode
+from reconciler.errors import BadUsage
+from reconciler.exit_codes import ExitCode
 from reconciler.model.public import as_json
 from reconciler.model.text import several
 from reconciler.model.times import duration_of

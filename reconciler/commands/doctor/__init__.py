@@ -14,7 +14,8 @@ from reconciler.commands.options import (
     workspace_of,
 )
 from reconciler.commands.process import is_interactive, write_message
-from reconciler.errors import BadUsage, ExitCode
+from reconciler.errors import BadUsage
+from reconciler.exit_codes import ExitCode
 from reconciler.model.text import several
 
 

@@ -16,7 +16,7 @@ from reconciler.commands.options import (
     workspace_of,
 )
 from reconciler.commands.process import ByteOutput, is_interactive, write_note, write_report
-from reconciler.commands.screen import Terminal, finish, progress, render_options, run_shown
+from reconciler.commands.screen import Terminal, print_end, progress, render_options, run_shown
 from reconciler.errors import BadUsage
 from reconciler.model.text import listed
 
@@ -92,12 +92,12 @@ def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> 
         **{name: options[name] for name in ("destinations", "dry_run", "auto_approve")},
     )
     applied = run_shown(work, workspace_of(options), terminal.progress)
-    code = finish(applied)
+    print_end(applied)
     done = [str(end.change.address) for end in applied.ended.report.done]
     if done and action is Action.UNPAUSE:
         words = next_command("backfill", *done, "--since-pause")
         write_note(f"hint: export what the pause skipped:\n  {words}\n")
-    return code
+    return applied.ended.exit_code
 
 
 @command(

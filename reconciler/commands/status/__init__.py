@@ -22,7 +22,8 @@ from reconciler.commands.options import (
 from reconciler.commands.process import write_private, write_result
 from reconciler.commands.screen import render_options, report_each
 from reconciler.diagnostics import OfEnvironment
-from reconciler.errors import BadUsage, ExitCode
+from reconciler.errors import BadUsage
+from reconciler.exit_codes import ExitCode
 from reconciler.model.text import choice, quoted
 from reconciler.render import writer_of
 

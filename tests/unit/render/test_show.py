@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from reconciler.commands.screen import exit_code_of_run
 from reconciler.commands.show import audit_of
-from reconciler.errors import BadUsage, ExitCode
+from reconciler.errors import BadUsage
+from reconciler.exit_codes import ExitCode
 from reconciler.model.decoding import Audit, read_log
 from reconciler.model.event import (
     Done,
@@ -71,7 +71,7 @@ def test_a_complete_run_is_shown() -> None:
         '+ done  create batch_export.lake "Lake" (id e1)',
         '~ done  update batch_export.pond "Pond" (id e2)',
     ]
-    assert exit_code_of_run(audit((RUN, COMPLETE)).shown) == ExitCode.FINE
+    assert audit((RUN, COMPLETE)).shown.code == ExitCode.FINE
 
 
 def test_f8_a_killed_run_shows_what_is_unknown() -> None:
@@ -80,7 +80,7 @@ def test_f8_a_killed_run_shows_what_is_unknown() -> None:
     assert '+ unknown   create batch_export.lake "Lake"\n' in text
     assert '~ not sent  update batch_export.pond "Pond"\n' in text
     assert "The outcome of 1 change is unknown." in text
-    assert exit_code_of_run(audit((RUN, KILLED)).shown) == ExitCode.PARTLY_APPLIED
+    assert audit((RUN, KILLED)).shown.code == ExitCode.PARTLY_APPLIED
     text = text_of((RUN, (Planned(PLAN), Done(LAKE, "e1"), Failed(POND, "400: no"))))
     assert '+ done    create batch_export.lake "Lake" (id e1)\n' in text
     assert '~ failed  update batch_export.pond "Pond": 400: no\n' in text

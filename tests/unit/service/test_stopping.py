@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from reconciler.errors import AmbiguousOutcome, ExitCode, Interrupted
+from reconciler.errors import AmbiguousOutcome, Interrupted
+from reconciler.exit_codes import ExitCode
 from reconciler.model.live import Answer, Repeat, Request
 from reconciler.model.settings import Window
 from reconciler.service.pace import Stop
