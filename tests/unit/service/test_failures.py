@@ -262,16 +262,20 @@ def test_the_final_error_says_the_attempts_and_the_time() -> None:
 def test_retries_end_after_retry_for_and_waits_after_max_wait() -> None:
     error, asked = failed(503), failed(503, retry_after=100.0)
     attempts = attempted(READ, error)
-    assert attempts.wait(error, 10.0, max_wait=1.0)
+    assert attempts.accepts_pause(error, 10.0, max_wait=1.0)
     assert attempts.in_time(error, now=290.0, retry_for=300.0)
     assert not attempts.in_time(error, now=291.0, retry_for=300.0)
-    assert not attempts.wait(asked, 100.0, max_wait=99.0)
-    assert attempts.wait(asked, 100.0, max_wait=100.0)
+    assert not attempts.accepts_pause(asked, 100.0, max_wait=99.0)
+    assert attempts.accepts_pause(asked, 100.0, max_wait=100.0)
     assert attempts.in_time(asked, now=300.0, retry_for=300.0)
 
 
 def test_the_waits_for_a_rate_limit_are_added_up_and_do_not_count_as_retries() -> None:
     error = Throttled("429", status=429)
     attempts = attempted(READ, error)
-    assert [attempts.wait(error, 30.0, max_wait=89.0) for _ in range(3)] == [True, True, False]
+    assert [attempts.accepts_pause(error, 30.0, max_wait=89.0) for _ in range(3)] == [
+        True,
+        True,
+        False,
+    ]
     assert attempts.in_time(error, now=9_999.0, retry_for=1.0)
