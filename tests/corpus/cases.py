@@ -147,11 +147,11 @@ _FILES: Mapping[str, bytes] = {
     "alias-bomb": _alias_bomb(),
     "blocks-1500-deep": b"".join(b" " * depth + b"a:\n" for depth in range(1500)),
     "brackets-100000-deep": b"projects: " + b"[" * 100_000,
-    "cut-in-a-character": b"projects: {}  # \xe2\x82",
     "cyrillic-letter-in-key": "projects: {app: {n\u0430me: App}}".encode(),
     "dashes-30000-deep": b"- " * 30_000 + b"x\n",
     "eleven-megabytes": b"# lake\n" * 1_600_000,
     "escape-colours": b"projects: {app: {name: \x1b[31mApp}}",
+    "file-is-not-text": b"projects: {lake: {name: '${file:latin-1.yaml}'}}",
     "form-feed": b"projects:\n\x0c  app: {name: App}",
     "latin-1": b"projects: {app: {name: B\xfcro}}",
     "line-of-a-million-characters": b"batch_exports: [" + b"lake " * 200_000 + b"[\n",
@@ -159,31 +159,21 @@ _FILES: Mapping[str, bytes] = {
     "mark-first-and-a-mistake-in-line-one": b"\xef\xbb\xbfbatch_exports: {lake: no}",
     "mark-twice": b"\xef\xbb\xbf\xef\xbb\xbfprojects: {}",
     "merge-bomb": _merge_bomb(),
-    "name-too-long": b"projects: {app: {name: " + b"App " * 60 + b"}}",
+    "name-too-long": b"projects: {long: {name: " + b"App " * 60 + b"}}",
     "no-break-space-after-colon": _EXPORT.replace(": hour", ":\u00a0hour").encode(),
     "no-break-space-as-indent": _EXPORT.replace("    inter", "\u00a0\u00a0\u00a0inter").encode(),
-    "nul-byte": b"projects: {app: {name: A\0pp}}",
     "number-of-a-million-digits": b"projects: " + b"9" * 1_000_000 + b"\n",
     "old-mac-line-ends": b"projects:\r  app: []\r",
-    "question-marks-30000-deep": b"? " * 30_000 + b"x\n",
     "tab-first": b"projects:\n  app:\n\tname: App",
-    "text-that-turns-round": 'projects: {app: {name: App, timezone: "U\u202eCT"}}'.encode(),
+    "text-that-turns-round": 'projects: {utc: {name: UTC, timezone: "U\u202eCT"}}'.encode(),
     "utf-32": "projects: {}".encode("utf-32"),
     "very-long-key": b"projects:\n  " + b"lake" * 200 + b"!: {}",
 }
-"""What a page can't show, by case: `<case>.yaml`."""
+"""What a page can't show: `<name>.yaml`, all in one workspace."""
 
-_LINKS: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "link-broken": (("lake.yaml", "gone.yaml"),),
-    "link-outside": (("lake.yaml", "/etc/hosts"),),
-    "link-to-itself": (("lake.yaml", "lake.yaml"),),
-}
+_LINKS = (("broken.yaml", "gone.yaml"), ("outside.yaml", "/etc/hosts"), ("self.yaml", "self.yaml"))
 _ODD: Mapping[str, Mapping[str, bytes]] = {
-    "file-is-not-text": {
-        "lake.bin": b"\xff\xfe\x00lake",
-        "lake.yaml": b"projects: {lake: {name: '${file:lake.bin}'}}\n",
-    },
-    "file-name-with-line-end": {"a\x1b[31m\n::error::forged.yaml": b"projects: no\n"},
+    "names-and-links": {"a\x1b[31m\n::error::forged.yaml": b"projects: no\n"},
     "pattern-of-501-characters": {
         "reconciler.yaml": b"version: 1\nresources: [" + b"a" * 501 + b"]\n"
     },
@@ -198,12 +188,12 @@ _ODD: Mapping[str, Mapping[str, bytes]] = {
 def _generated(name: str) -> tuple[Mapping[str, bytes], tuple[tuple[str, str], ...]]:
     if name == "no-workspace-file":
         return {"projects.yaml": BASE["projects.yaml"]}, ()
-    if name not in _FILES:
-        return {**BASE, **_ODD.get(name, {})}, _LINKS.get(name, ())
-    # The file is named: otherwise most of them would not be taken for resource files.
-    resources = f"resources: [{name}.yaml, projects.yaml]\n".encode()
-    workspace = BASE["reconciler.yaml"] + resources
-    return {**BASE, f"{name}.yaml": _FILES[name], "reconciler.yaml": workspace}, ()
+    if name != "files":
+        return {**BASE, **_ODD[name]}, _LINKS if name == "names-and-links" else ()
+    # The files are named: otherwise most of them would not be taken for resource files.
+    files = {f"{file}.yaml": raw for file, raw in _FILES.items()}
+    resources = f"resources: [{', '.join([*files, 'projects.yaml'])}]\n".encode()
+    return {**BASE, **files, "reconciler.yaml": BASE["reconciler.yaml"] + resources}, ()
 
 
 CASES = sorted(_pages(), key=lambda case: case.id)
