@@ -9,6 +9,7 @@ from functools import cache
 from inspect import cleandoc
 from pathlib import Path
 from posixpath import relpath
+from typing import cast
 
 import click
 
@@ -59,8 +60,7 @@ def command_pages() -> Mapping[str, str]:
     for section, commands in SECTIONS.items():
         parts.append(f"\n## {section}\n")
         for name in commands:
-            context = click.Context(command_of(name), info_name=f"reconciler {name}")
-            parts += [f"\n### {name}\n\n", *_described(context, "####")]
+            parts += [f"\n### {name}\n\n", *_described(name)]
     parts += [_EVERY, _listed(_common()), _SHARED]
     for heading, records in _shared().items():
         parts.append(f"\n### {_title_of(heading)} options\n\n{_listed(records.items())}")
@@ -73,12 +73,13 @@ def _shared() -> Mapping[str, Mapping[str, str]]:
 
     Where two options have the same names, it is that of more commands.
     """
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for name in (name for section in SECTIONS.values() for name in section):
-        command = command_of(name)
-        if isinstance(command, Command):
-            for heading, records in _records(command, click.Context(command)).items():
-                counts.update((heading, *record) for record in records)
+    counts = Counter(
+        (heading, *record)
+        for commands in SECTIONS.values()
+        for name in commands
+        for heading, records in _records(_command(name)).items()
+        for record in records
+    )
     shared: dict[str, dict[str, str]] = defaultdict(dict)
     for (heading, names, text), count in counts.most_common():
         if count > (1 if heading != _OWN else _FEW):
@@ -86,48 +87,47 @@ def _shared() -> Mapping[str, Mapping[str, str]]:
     return shared
 
 
-def _records(command: Command, context: click.Context) -> Mapping[str, Sequence[tuple[str, str]]]:
+def _command(name: str) -> Command:
+    return cast("Command", command_of(name))
+
+
+def _records(command: Command) -> Mapping[str, Sequence[tuple[str, str]]]:
     """Return the options of a command by heading, without those of every command."""
     common = {*(names for names, _ in _common()), "-h, --help"}
     return {
         heading: [record for record in records if record[0] not in common]
-        for heading, records in command.records(context).items()
+        for heading, records in command.records(click.Context(command)).items()
     }
 
 
 def _common() -> list[tuple[str, str]]:
     context = click.Context(click.Command("reconciler"))
-    records = [option.get_help_record(context) for option in COMMON]
-    return [record for record in records if record is not None]
+    return [record for option in COMMON if (record := option.get_help_record(context))]
 
 
-def _described(context: click.Context, level: str) -> Iterator[str]:
-    """Yield the usage, the help, the options and the examples of a command and those below it."""
-    command = context.command
+def _described(name: str) -> Iterator[str]:
+    """Yield the usage, the help, the options and the examples of a command."""
+    command = _command(name)
+    context = click.Context(command, info_name=f"reconciler {name}")
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     yield f"`{usage}`\n\n{_prose(cleandoc(command.help or ''))}\n"
-    if isinstance(command, Command):
-        own: list[tuple[str, str]] = []
-        shared: list[str] = []
-        for heading, records in _records(command, context).items():
-            once = _shared().get(heading, {})
-            own += [(names, text) for names, text in records if once.get(names) != text]
-            taken = [names for names, text in records if once.get(names) == text]
-            if taken:
-                listed = "" if len(taken) == len(once) else f" ({', '.join(map(_short, taken))})"
-                title = _title_of(heading)
-                shared.append(f"[{title}](#{title.lower()}-options){listed}")
-        if own:
-            yield f"\n{_listed(own)}"
-        if shared:
-            yield f"\nAlso: {' · '.join(shared)}.\n"
-        lines = "\n\n".join(f"# {text}\nreconciler {line}" for line, text in command.examples)
-        page = f"[{_title(command.page)}]({relpath(command.page, 'docs')})"
-        yield f"\n```sh\n{lines}\n```\n\n{page}\n"
-    if isinstance(command, click.Group):
-        for name, below in command.commands.items():
-            yield f"\n{level} {name}\n\n"
-            yield from _described(click.Context(below, context, name), f"{level}#")
+    own: list[tuple[str, str]] = []
+    shared: list[str] = []
+    for heading, records in _records(command).items():
+        once = _shared().get(heading, {})
+        own += [record for record in records if record not in once.items()]
+        if taken := [_short(names) for names, text in records if once.get(names) == text]:
+            listed = "" if len(taken) == len(once) else f" ({', '.join(taken)})"
+            title = _title_of(heading)
+            shared.append(f"[{title}](#{title.lower()}-options){listed}")
+    if own:
+        yield f"\n{_listed(own)}"
+    if shared:
+        yield f"\nAlso: {' · '.join(shared)}.\n"
+    lines = "\n\n".join(f"# {text}\nreconciler {line}" for line, text in command.examples)
+    title = title_of((_ROOT / command.page).read_text(encoding="utf-8"))
+    page = relpath(command.page, "docs")
+    yield f"\n```sh\n{lines}\n```\n\n[{title}]({page})\n"
 
 
 def _title_of(heading: str) -> str:
@@ -150,6 +150,6 @@ def _prose(text: str) -> str:
     return "".join(parts)
 
 
-def _title(page: str) -> str:
-    text = (_ROOT / page).read_text(encoding="utf-8")
+def title_of(text: str) -> str:
+    """Return the title of a page."""
     return next(line[2:] for line in text.splitlines() if line.startswith("# "))

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
 from reconciler.kinds import behaviour_of
-from reconciler.model.kind import Action, Dialect, Kind, Variant
+from reconciler.model.kind import Action, Dialect, Kind
 from reconciler.model.plan import Severity
 from reconciler.model.schemas import known_schema
 
 Schema = dict[str, Any]
 
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCE = r"\$\{"
 _MOMENT = r"^\s*\d{4}-?(\d\d|W)|\$\{"
 _KEY = "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
@@ -31,10 +31,6 @@ _KEPT = (
 _ANYTHING: Schema = {}
 _REFERENCE_ONLY: Schema = {"pattern": _REFERENCE}
 _MATCH = "policy.match"
-_IDS = {
-    "editor/workspace": "urn:reconciler:schema:workspace-in-editors:1",
-    "editor/resources": "urn:reconciler:schema:resources-in-editors:1",
-}
 _WORDS = {
     "integer": "a whole number",
     "number": "a number",
@@ -47,8 +43,15 @@ _WORDS = {
 
 def editor_schemas(kinds: Sequence[Kind]) -> Mapping[str, Schema]:
     """Return both schemas by name: `editor/workspace` and `editor/resources`."""
-    schemas = {"editor/workspace": _workspace(kinds), "editor/resources": _resources(kinds)}
-    return {name: {"$id": _IDS[name], **schema} for name, schema in schemas.items()}
+    schemas = {"workspace": _workspace(kinds), "resources": _resources(kinds)}
+    return {
+        f"editor/{name}": {
+            "$id": f"urn:reconciler:schema:{name}-in-editors:1",
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            **schema,
+        }
+        for name, schema in schemas.items()
+    }
 
 
 def editor_files(kinds: Sequence[Kind]) -> Mapping[str, str]:
@@ -73,7 +76,6 @@ def _resources(kinds: Sequence[Kind]) -> Schema:
         for kind in kinds
     }
     return {
-        "$schema": _DIALECT,
         "title": "Resources",
         "description": "A resource file: maps from a key to a resource.",
         "type": "object",
@@ -83,7 +85,11 @@ def _resources(kinds: Sequence[Kind]) -> Schema:
             "defaults": _defaults(kinds),
             **collections,
         },
-        "allOf": [_default_rule(kind, *one) for kind in kinds for one in _variants(kind)],
+        "allOf": [
+            _rule(_with("defaults", _with(kind.name, one.chosen)), kind.collection, one)
+            for kind in kinds
+            for one in _types_of(kind)
+        ],
         "$defs": {
             **{kind.name: _whole_resource(kind) for kind in kinds},
             **_shared(kinds),
@@ -104,7 +110,7 @@ def _workspace(kinds: Sequence[Kind]) -> Schema:
     _complete_policy(composed["properties"]["policy"], kinds)
     environment = composed["properties"]["environments"]["additionalProperties"]
     _complete_policy(environment["properties"]["policy"], kinds)
-    return {"$schema": _DIALECT, **composed, "$defs": {**_shared(kinds), _MATCH: _match(kinds)}}
+    return {**composed, "$defs": {**_shared(kinds), _MATCH: _match(kinds)}}
 
 
 def _match(kinds: Sequence[Kind]) -> Schema:
@@ -115,7 +121,7 @@ def _match(kinds: Sequence[Kind]) -> Schema:
         "kind": [kind.name for kind in kinds],
         "action": [action.value for action in Action if action is not Action.NO_OP],
         "severity": [severity.value for severity in Severity],
-        "consequence": sorted({rule.id for kind in kinds for rule in behaviour_of(kind).rules}),
+        "consequence": _rules(kinds),
     }
     for name, values in words.items():
         _offer(properties[name], values)
@@ -128,12 +134,13 @@ def _complete_policy(policy: Schema, kinds: Sequence[Kind]) -> None:
     rule = properties["rules"]["additionalProperties"]
     rule["properties"]["match"] = {"$ref": f"#/$defs/{_MATCH}"}
     _offer(properties["prune"], [True, False, "git"])
-    _offer(
-        properties["deny"]["items"],
-        sorted({rule.id for kind in kinds for rule in behaviour_of(kind).rules}),
-    )
+    _offer(properties["deny"]["items"], _rules(kinds))
     refusals = {refusal.id for kind in kinds for refusal in behaviour_of(kind).refusals}
     _offer(properties["attempt"]["items"], sorted(refusals))
+
+
+def _rules(kinds: Sequence[Kind]) -> list[str]:
+    return sorted({rule.id for kind in kinds for rule in behaviour_of(kind).rules})
 
 
 def _shared(kinds: Sequence[Kind]) -> Schema:
@@ -143,9 +150,8 @@ def _shared(kinds: Sequence[Kind]) -> Schema:
     parts: Schema = {"zone": {"enum": zones, "errorMessage": message}}
     for kind in kinds:
         parts[f"{kind.name}.fields"] = _fields(kind)
-        for field, folder, tag, _ in _variants(kind):
-            del field
-            parts[f"{folder}.{tag}"] = _composed(known_schema(f"{folder}/{tag}"), nullable=True)
+        for one in _types_of(kind):
+            parts[f"{one.names['folder']}.{one.tag}"] = _composed(one.schema, nullable=True)
     return parts
 
 
@@ -164,66 +170,86 @@ def _whole_resource(kind: Kind) -> Schema:
     properties["overrides"]["additionalProperties"] = {"$ref": f"#/$defs/{kind.name}.fields"}
     ignored = properties["lifecycle"]["properties"]["ignore_changes"]["items"]
     _offer(ignored, sorted(_paths(kind)))
-    rules = [
-        _override_rule(field, folder, tag, variant)
-        for field, folder, tag, variant in _variants(kind)
-    ]
+    rules = [_rule(one.chosen, "overrides", one) for one in _types_of(kind)]
     return {**composed, "allOf": rules} if rules else composed
 
 
 def _paths(kind: Kind) -> set[str]:
-    """Return the paths of all fields, those of every variant included."""
-    paths = {field.name for field in kind.fields}
-    for field, folder, tag, variant in _variants(kind):
-        inside = known_schema(f"{folder}/{tag}").get("properties", {})
-        paths |= {f"{field}.{variant.body}.{name}" for name in inside}
-    return paths
-
-
-def _override_rule(field: str, folder: str, tag: str, variant: Variant) -> Schema:
-    """Return the rule that an override without a type has the type of its resource."""
-    overrides = _each(_of_type(field, folder, tag, variant))
-    return {
-        "if": _with(field, _with(variant.tag, {"const": tag})),
-        "then": {"type": "object", "properties": {"overrides": overrides}},
+    """Return the paths of all fields, those of every type included."""
+    inside = {
+        f"{one.field}.{one.names['body']}.{name}"
+        for one in _types_of(kind)
+        for name in one.schema.get("properties", {})
     }
+    return inside | {field.name for field in kind.fields}
 
 
-def _default_rule(kind: Kind, field: str, folder: str, tag: str, variant: Variant) -> Schema:
-    """Return the rule that a resource without a type has the type of the defaults of its file."""
-    fields = _with(field, _with(variant.tag, {"const": tag}))
-    resources = _each(_of_type(field, folder, tag, variant))
-    return {
-        "if": _with("defaults", _with(kind.name, fields)),
-        "then": {"type": "object", "properties": {kind.collection: resources}},
-    }
-
-
-def _of_type(field: str, folder: str, tag: str, variant: Variant) -> Schema:
-    """Return the schema of a layer whose type is that of a lower one, unless it has its own."""
-    body = {"type": "object", "properties": {variant.body: {"$ref": f"#/$defs/{folder}.{tag}"}}}
-    inherited = {"if": {"not": _with(variant.tag, _ANYTHING)}, "then": body}
-    return {"type": "object", "properties": {field: inherited}}
-
-
-def _each(node: Schema) -> Schema:
-    return {"type": ["object", "null"], "additionalProperties": node}
+def _rule(condition: Schema, name: str, one: _Type) -> Schema:
+    """Return the rule that layers without a type inherit it where a condition holds."""
+    has_none = {"not": _with(one.names["tag"], _ANYTHING)}
+    inherited = {"if": has_none, "then": _may_have_body(one.names, one.tag)}
+    layer = _may_have(one.field, inherited)
+    layers = {"type": ["object", "null"], "additionalProperties": layer}
+    return {"if": condition, "then": _may_have(name, layers)}
 
 
 def _with(name: str, node: Schema) -> Schema:
     """Return the schema of a mapping that has a key with a value of a schema."""
-    return {"type": "object", "properties": {name: node}, "required": [name]}
+    return {**_may_have(name, node), "required": [name]}
 
 
-def _variants(kind: Kind) -> list[tuple[str, str, str, Variant]]:
-    """Return field, folder, tag and variant of every variant of a kind."""
-    properties = known_schema(kind.name)["properties"]
+def _may_have(name: str, node: Schema) -> Schema:
+    return {"type": "object", "properties": {name: node}}
+
+
+def _has_type(names: Mapping[str, str], tag: str) -> Schema:
+    return _with(names["tag"], {"const": tag})
+
+
+def _may_have_body(names: Mapping[str, str], tag: str) -> Schema:
+    return _may_have(names["body"], {"$ref": f"#/$defs/{names['folder']}.{tag}"})
+
+
+class _Type(NamedTuple):
+    """A type of a field, such as S3 of the destination of an export.
+
+    `names` has the names of its keys and its folder, as `x-variants` in a schema.
+    """
+
+    field: str
+    names: Mapping[str, str]
+    tag: str
+
+    @property
+    def schema(self) -> Schema:
+        """Return the schema of its body."""
+        return known_schema(f"{self.names['folder']}/{self.tag}")
+
+    @property
+    def chosen(self) -> Schema:
+        """Return the schema of a layer with the type."""
+        return _with(self.field, _has_type(self.names, self.tag))
+
+
+def _types_of(kind: Kind) -> list[_Type]:
+    """Return every type of the fields of a kind."""
     return [
-        (field.name, str(properties[field.name]["x-variants"]["folder"]), tag, field.type)
-        for field in kind.fields
-        if field.variant is not None
-        for tag in field.variant.variants
+        _Type(name, node["x-variants"], tag)
+        for name, node in typed_fields(kind).items()
+        for tag in tags_of(node)
     ]
+
+
+def typed_fields(kind: Kind) -> dict[str, Schema]:
+    """Return the schemas of the fields of a kind that have types."""
+    fields = known_schema(kind.name)["properties"].items()
+    return {name: node for name, node in fields if "x-variants" in node}
+
+
+def tags_of(node: Schema) -> list[str]:
+    """Return the types of a field."""
+    tags: list[str] = node["properties"][node["x-variants"]["tag"]]["x-open-enum"]
+    return tags
 
 
 def _composed(
@@ -235,11 +261,14 @@ def _composed(
         _admit_references(composed)
     if required and "required" in node:
         composed["required"] = node["required"]
-    for name in ("properties", "items", "additionalProperties", "if", "then"):
+    below = partial(_composed, references=references, required=required)
+    if "properties" in node:
+        composed["properties"] = {name: below(inner) for name, inner in node["properties"].items()}
+    for name in ("items", "additionalProperties"):
         if name in node:
-            composed[name] = _below(name, node[name], references=references, required=required)
+            composed[name] = below(node[name]) if isinstance(node[name], dict) else node[name]
     if "x-variants" in node:
-        composed["allOf"] = _variant_rules(node["x-variants"], node)
+        composed["allOf"] = _variant_rules(node)
     return composed
 
 
@@ -254,7 +283,7 @@ def _alone(node: Schema, *, nullable: bool) -> Schema:
     if node.get("x-secret"):
         _ask_for_reference(composed)
     if nullable:
-        composed["type"] = [*_types(node), "null"]
+        composed["type"] = [*types_in(node), "null"]
     if node.get("format") == "date-time":
         composed["pattern"] = _MOMENT
         composed["patternErrorMessage"] = "use ISO 8601, such as 2026-01-31T00:00:00Z"
@@ -278,36 +307,16 @@ def _ask_for_reference(composed: Schema) -> None:
     composed["defaultSnippets"] = [{**snippet, "body": r"\${secret:env:${1:NAME}\}"}]
 
 
-def _below(name: str, value: Any, *, references: bool, required: bool) -> Any:
-    if isinstance(value, bool) or name in ("if", "then"):
-        return value
-    if name == "properties":
-        return {
-            name_below: _composed(below, references=references, required=required)
-            for name_below, below in value.items()
-        }
-    return _composed(value, references=references, required=required)
-
-
-def _variant_rules(variants: Mapping[str, str], node: Schema) -> list[Schema]:
-    tag = variants["tag"]
+def _variant_rules(node: Schema) -> list[Schema]:
+    names = node["x-variants"]
     return [
-        {
-            "if": {"type": "object", "properties": {tag: {"const": value}}, "required": [tag]},
-            "then": {
-                "type": "object",
-                "properties": {
-                    variants["body"]: {"$ref": f"#/$defs/{variants['folder']}.{value}"},
-                },
-            },
-        }
-        for value in node["properties"][tag]["x-open-enum"]
+        {"if": _has_type(names, tag), "then": _may_have_body(names, tag)} for tag in tags_of(node)
     ]
 
 
 def _admit_references(composed: Schema) -> None:
     """Allow text with a reference such as `${var:NAME}` as any value."""
-    types = _types(composed)
+    types = types_in(composed)
     if types and "string" not in types:
         allowed = " or ".join(_WORDS[type_name] for type_name in types)
         composed["type"] = [*types, "string"]
@@ -318,7 +327,8 @@ def _admit_references(composed: Schema) -> None:
         composed["then"] = {"enum": composed.pop("enum")}
 
 
-def _types(node: Schema) -> list[str]:
+def types_in(node: Schema) -> list[str]:
+    """Return the types that a schema names."""
     types = node.get("type", [])
     return [types] if isinstance(types, str) else list(types)
 
@@ -327,18 +337,14 @@ def _description(node: Schema) -> str:
     text = str(node.get("description", ""))
     if node.get("x-secret"):
         text += " Secret: write a reference such as ${secret:env:NAME}."
-    if dialects_of(node):
-        text += f" Servers: {', '.join(dialects_of(node))}."
-    return text.strip()
+    return f"{text} {servers_of(node)}".strip()
 
 
-def dialects_of(node: Schema) -> list[str]:
-    """Return the dialects that know a node; none where all do."""
-    since, until = node.get("x-since"), node.get("x-until")
-    if since is None and until is None:
-        return []
-    first = Dialect(since) if since else None
-    return [dialect.value for dialect in Dialect.between(first, Dialect(until) if until else None)]
+def servers_of(node: Schema) -> str:
+    """Return a sentence that names the dialects that know a node, "" where all do."""
+    since, until = (node.get(name) and Dialect(node[name]) for name in ("x-since", "x-until"))
+    dialects = Dialect.between(since, until) if since or until else ()
+    return f"Servers: {', '.join(dialect.value for dialect in dialects)}." if dialects else ""
 
 
 def _title(kind: Kind) -> str:

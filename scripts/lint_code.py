@@ -33,15 +33,11 @@ def problems(path: Path) -> Iterator[tuple[int, str]]:
         yield length, f"module has {length} lines: merge it into the module of its subject"
     for node in ast.walk(tree):
         match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 lines = (node.end_lineno or 0) - node.lineno + 1
                 if lines > MOST_LINES_OF_A_FUNCTION:
                     limit = MOST_LINES_OF_A_FUNCTION
-                    yield node.lineno, f"{node.name} has {lines} lines: the limit is {limit}"
-                name = node.name
-            case ast.ClassDef():
-                yield from _fields(node, tree)
-                continue
+                    yield node.lineno, f"{name} has {lines} lines: the limit is {limit}"
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 pass
             case _:
@@ -60,23 +56,6 @@ def _kinds(text: str, *, is_command: bool) -> Iterator[tuple[int, str]]:
         for name in names:
             if f'"{name}"' in line:
                 yield number, f"{name!r} in a generic layer: ask the kind"
-
-
-def _fields(node: ast.ClassDef, tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield defaults of the wrong `field`: both fit both decorators for the type checker."""
-    is_dataclass = any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
-    source = "dataclasses" if is_dataclass else "msgspec"
-    imported = {
-        alias.name: item.module
-        for item in tree.body
-        if isinstance(item, ast.ImportFrom)
-        for alias in item.names
-    }
-    for item in node.body:
-        match item:
-            case ast.AnnAssign(value=ast.Call(func=ast.Name(id="field"))):
-                if imported.get("field") != source:
-                    yield item.lineno, f"field of {imported.get('field')}: use that of {source}"
 
 
 def main() -> int:

@@ -8,7 +8,6 @@ import re
 import sys
 import tokenize
 import tomllib
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -65,41 +64,35 @@ _SPOKEN = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE"
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 
-def prose_of(path: Path) -> tuple[str, list[int], list[int]]:
-    """Return what a file says to readers, the start of each part of it, and the line of that part.
+def prose_of(path: Path) -> tuple[str, list[int]]:
+    """Return what a file says to readers, and where each line of that is in the file.
 
     Of Python these are comments, docstrings and strings.
     """
     text = path.read_text(encoding="utf-8")
+    pieces = [(1, text)]
     if path.suffix == ".py":
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         pieces = [(token.start[0], token.string) for token in tokens if token.type in _SPOKEN]
-    else:
-        pieces = [(1, text)]
     lines = [
         (start + offset, line)
         for start, piece in pieces
         for offset, line in enumerate(piece.split("\n"))
     ]
-    starts, position = [], 0
-    for _, line in lines:
-        starts.append(position)
-        position += len(line) + 1
-    return "\n".join(line for _, line in lines), starts, [number for number, _ in lines]
+    return "\n".join(line for _, line in lines), [number for number, _ in lines]
 
 
 def words() -> Iterator[str]:
     """Yield words that are not plain, and references that readers cannot follow."""
-    folders = ("docs", "examples", "schemas")
     suffixes = (".json", ".md", ".toml", ".yaml", ".yml")
-    texts = [path for name in folders for path in (ROOT / name).rglob("*")]
-    texts = [path for path in texts if path.suffix in suffixes]
-    texts += [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    texts = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    for name in ("docs", "examples", "schemas"):
+        texts += [path for path in (ROOT / name).rglob("*") if path.suffix in suffixes]
     for path in (*PYTHON, *texts):
-        prose, starts, lines = prose_of(path)
+        prose, lines = prose_of(path)
         for pattern, plainer in PATTERNS.items():
             for match in pattern.finditer(prose):
-                line = lines[bisect_right(starts, match.start()) - 1]
+                line = lines[prose.count("\n", 0, match.start())]
                 yield f"{_name(path)}:{line}: {' '.join(match[0].split())!r}: write {plainer}"
     for path in (*PYTHON, *texts, *(ROOT / "tests").rglob("*.py")):
         for line, match in _matches(PRIVATE, path):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from posixpath import relpath
 from textwrap import dedent, fill
@@ -20,12 +20,18 @@ sys.path.insert(0, str(ROOT))
 
 from reconciler.errors import codes  # noqa: E402
 from reconciler.kinds import all_kinds, behaviour_of  # noqa: E402
-from reconciler.kinds.behaviour import Rule  # noqa: E402
-from reconciler.model.kind import Kind, Variant  # noqa: E402
+from reconciler.kinds.behaviour import KnownRefusal, Rule  # noqa: E402
+from reconciler.model.kind import Kind  # noqa: E402
 from reconciler.model.plan import Effect, Severity  # noqa: E402
 from reconciler.model.schemas import known_schema  # noqa: E402 - found beside this folder
-from scripts.command_pages import command_pages  # noqa: E402
-from scripts.editor_schemas import dialects_of, editor_files  # noqa: E402
+from scripts.command_pages import command_pages, title_of  # noqa: E402
+from scripts.editor_schemas import (  # noqa: E402
+    editor_files,
+    servers_of,
+    tags_of,
+    typed_fields,
+    types_in,
+)
 from tests.corpus.cases import CASES  # noqa: E402
 
 Schema = dict[str, Any]
@@ -88,11 +94,9 @@ def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
     for kind in kinds:
         where = f"An entry of `{kind.collection}:` in a resource file."
         files[f"docs/reference/{kind.name}.md"] = _page(kind.name, where)
-        for field in kind.fields:
-            if field.variant is not None:
-                folder = known_schema(kind.name)["properties"][field.name]["x-variants"]["folder"]
-                page = _variants_page(kind, folder, field.name, field.type)
-                files[f"docs/reference/{folder}.md"] = page
+        for field, node in typed_fields(kind).items():
+            page = _types_page(kind, field, node)
+            files[f"docs/reference/{node['x-variants']['folder']}.md"] = page
     files["docs/consequences.md"] = _consequences_page(kinds)
     files["docs/reference/diagnostics.md"] = _diagnostics_page()
     files["docs/reference/README.md"] = _index(files)
@@ -104,17 +108,13 @@ def _consequences_page(kinds: Sequence[Kind]) -> str:
     parts = [_CONSEQUENCES_HEAD, *_ranking(kinds)]
     for kind in reversed(kinds):
         parts.append(f"\n## {known_schema(kind.name)['title']}s\n")
-        parts += (
-            _rule_entry(rule.id, f" ({_severity(rule)}): ", rule.meaning)
-            for rule in behaviour_of(kind).rules
-        )
+        rules, refusals = behaviour_of(kind).rules, behaviour_of(kind).refusals
+        parts += (_rule_entry(rule, f" ({_severity(rule)})") for rule in rules)
         if kind.name == "project":
             parts += _decisions(kind)
-        if behaviour_of(kind).refusals:
+        if refusals:
             parts.append(f"\n{_REFUSALS_HEAD}")
-            parts += (
-                _rule_entry(known.id, ": ", known.meaning) for known in behaviour_of(kind).refusals
-            )
+            parts += (_rule_entry(refusal, "") for refusal in refusals)
     return "".join(parts)
 
 
@@ -122,9 +122,9 @@ def _decisions(kind: Kind) -> Iterator[str]:
     """Yield a table of the rules about fields of projects, with these fields."""
     yield _DECISIONS_HEAD
     for rule in behaviour_of(kind).rules:
-        fields = [f"`{field.name}`" for field in kind.fields if (field.name,) in rule.of]
+        fields = [field.name for field in kind.fields if (field.name,) in rule.of]
         if fields:
-            yield f"| `{rule.id}` | {', '.join(fields)} |\n"
+            yield f"| `{rule.id}` | {_quoted(fields)} |\n"
 
 
 def _ranking(kinds: Sequence[Kind]) -> Iterator[str]:
@@ -137,7 +137,7 @@ def _ranking(kinds: Sequence[Kind]) -> Iterator[str]:
             for rule in behaviour_of(kind).rules
             if rule.effect is effect
         )
-        item = f"- {effect.meaning} {', '.join(f'`{rule_id}`' for _, rule_id in ranked)}"
+        item = f"- {effect.meaning} {_quoted(rule_id for _, rule_id in ranked)}"
         yield f"{_filled(item, '  ')}\n"
 
 
@@ -145,10 +145,9 @@ def _severity(rule: Rule) -> str:
     return " or ".join(_SEVERITIES[level] for level in rule.severities)
 
 
-def _rule_entry(rule_id: str, label: str, meaning: str) -> str:
+def _rule_entry(rule: Rule | KnownRefusal, label: str) -> str:
     """Return the item of a rule: its id, when it applies, why, and what to do."""
-    sentences = " ".join(meaning.split())
-    item = f"**`{rule_id}`**{label}{sentences}"
+    item = f"**`{rule.id}`**{label}: {' '.join(rule.meaning.split())}"
     return f"\n{_filled(item)}\n"
 
 
@@ -190,10 +189,9 @@ def _is_plain(text: str) -> bool:
 
 
 def _index(files: Mapping[str, str]) -> str:
-    lines = []
-    for name, text in files.items():
-        title = text.split("\n# ", 1)[1].split("\n", 1)[0]
-        lines.append(f"- [{title}]({relpath(name, 'docs/reference')})\n")
+    lines = [
+        f"- [{title_of(text)}]({relpath(name, 'docs/reference')})\n" for name, text in files.items()
+    ]
     return (
         f"{_NOTE}\n# Reference\n\n"
         f"{''.join(lines)}\n"
@@ -211,19 +209,18 @@ def _page(name: str, where: str) -> str:
     )
 
 
-def _variants_page(kind: Kind, folder: str, field: str, variant: Variant) -> str:
-    path = f"{field}.{variant.body}"
+def _types_page(kind: Kind, field: str, typed: Schema) -> str:
+    names, folder = typed["x-variants"], typed["x-variants"]["folder"]
     text = (
         f"{_NOTE}\n# {folder.capitalize()} of a {known_schema(kind.name)['title'].lower()}\n\n"
-        f"What `{path}` takes, by `{field}.{variant.tag}`. Secrets are references such as\n"
+        f"What `{field}.{names['body']}` takes, by `{field}.{names['tag']}`. Secrets are references"
+        " such as\n"
         "`${secret:env:NAME}`; the service never returns their values.\n"
     )
     first: dict[str, str] = {}
-    for tag in variant.variants:
+    for tag in tags_of(typed):
         node = known_schema(f"{folder}/{tag}")
-        servers = _servers(node)
-        text += f"\n## {tag}\n\n{node['description']}"
-        text += f" Servers: {servers}.\n" if servers else "\n"
+        text += f"\n## {tag}\n\n{node['description']} {servers_of(node)}".rstrip() + "\n"
         rows = list(_rows(node, ""))
         own = [row for row in rows if first.setdefault(row, tag) == tag]
         text += f"\n{_HEAD}{''.join(own)}" if own else ""
@@ -235,15 +232,14 @@ def _as_above(rows: Sequence[str], first: Mapping[str, str], tag: str) -> Iterat
     """Yield the names of fields that are as those of a type above, instead of their rows."""
     for other in dict.fromkeys(first[row] for row in rows if first[row] != tag):
         names = [row.split("`", 2)[1] for row in rows if first[row] == other]
-        yield f"As in [{other}](#{other.lower()}): {', '.join(f'`{name}`' for name in names)}."
+        yield f"As in [{other}](#{other.lower()}): {_quoted(names)}."
 
 
 def _rules(node: Schema) -> Iterator[str]:
     """Yield the rules of a type that no description of a field says."""
-    needed = node.get("x-required-unless")
-    if needed:
-        names = ", ".join(f"`{item}`" for item in needed)
-        yield f"Without an `integration`, {names} {'is' if len(needed) == 1 else 'are'} needed too."
+    if needed := node.get("x-required-unless"):
+        verb = "is" if len(needed) == 1 else "are"
+        yield f"Without an `integration`, {_quoted(needed)} {verb} needed too."
 
 
 def _rows(node: Schema, prefix: str) -> Iterator[str]:
@@ -268,8 +264,7 @@ def _takes(node: Schema) -> str:
         return " or ".join(f"`{value}`" for value in node["enum"])
     if "const" in node:
         return f"`{json.dumps(node['const'])}`"
-    types = node.get("type", [])
-    words = [_WORDS[type_name] for type_name in ([types] if isinstance(types, str) else types)]
+    words = [_WORDS[type_name] for type_name in types_in(node)]
     items = node.get("items")
     if isinstance(items, dict) and isinstance(items.get("type"), str):
         words = [f"{word} of {_WORDS[items['type']]}" if word == "list" else word for word in words]
@@ -287,26 +282,20 @@ def _default(node: Schema) -> str:
     return f"; default `{json.dumps(node['default'])}`" if "default" in node else ""
 
 
-def _servers(node: Schema) -> str:
-    return ", ".join(dialects_of(node))
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _text(node: Schema) -> str:
     parts = [str(node.get("description", ""))]
     if node.get("x-secret"):
         parts.append("**Secret**.")
-    known = node.get("x-open-enum")
-    if known:
-        parts.append(f"Known: {', '.join(f'`{value}`' for value in known)}.")
-    flagged = node.get("x-feature-flag")
-    if flagged:
-        listed = ", ".join(f"`{value}`" for value in flagged)
-        parts.append(f"Behind a feature flag: {listed}.")
+    for key, label in (("x-open-enum", "Known"), ("x-feature-flag", "Behind a feature flag")):
+        if node.get(key):
+            parts.append(f"{label}: {_quoted(node[key])}.")
     if "x-not-imported" in node:
         parts.append(f"`import` leaves it out: {node['x-not-imported']}.")
-    if servers := _servers(node):
-        parts.append(f"Servers: {servers}.")
-    return " ".join(parts).replace("|", "\\|")
+    return " ".join([*parts, servers_of(node)]).rstrip().replace("|", "\\|")
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct, UnsetType, defstruct
 from msgspec.json import schema_components
+from msgspec.structs import fields
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -143,23 +144,21 @@ def _object(members: Members) -> Schema:
 
 def _members(kind: type[Any], definitions: dict[str, Schema]) -> Members:
     """Return what the JSON of a struct has."""
-    hints, texts = get_type_hints(kind, include_extras=True), _docstrings(kind)
-    defaults = kind.__struct_defaults__
-    absent = dict(zip(kind.__struct_fields__[-len(defaults) :], defaults, strict=False))
-    keys = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
+    known, texts = {item.name: item for item in fields(kind)}, _docstrings(kind)
+    keys = {item.encode_name: name for name, item in known.items()}
     members: Members = {}
     for key, name in (names(kind) if issubclass(kind, Public) else keys).items():
-        value = getattr(kind, name)
+        value, default = getattr(kind, name), None
         if isinstance(value, derived):
             hint = get_type_hints(value.fget, include_extras=True)["return"]
             text = " ".join((value.__doc__ or "").split())
         else:
-            hint, text = hints[name], texts.get(name)
+            hint, text, default = known[name].type, texts.get(name), known[name].default
         is_optional = name in getattr(kind, "optional", ())
         parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         left = {UnsetType, type(None)} if is_optional else {UnsetType}
         node = _node(Union[tuple(part for part in parts if part not in left)], definitions)  # noqa: UP007
-        is_required = not (is_optional or UnsetType in parts or absent.get(name) is MISSING)
+        is_required = not (is_optional or UnsetType in parts or default is MISSING)
         described = {"description": text} if text else {}
         members[key] = ({**described, **node, **described}, is_required)
     return members
@@ -172,10 +171,7 @@ def _docstrings(kind: type[Struct]) -> dict[str, str]:
         (defined,) = ast.parse(inspect.getsource(owner)).body
         for item, below in pairwise(getattr(defined, "body", ())):
             match item, below:
-                case (
-                    ast.AnnAssign(target=ast.Name(id=name)),
-                    ast.Expr(value=ast.Constant(value=str(text))),
-                ):
+                case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(text))):
                     texts.setdefault(name, " ".join(text.split()))
     return texts
 
