@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.emulator.facts import KEYS, REAL, S3, Api, fact, invalid, refused, to
+from tests.emulator.facts import REAL, S3, Api, fact, invalid, refused, to
 
 NOT_CONFIGURED = "The test step cannot run as it's not configured."
 NEW = "{}run_test_step_new/"
@@ -99,8 +99,6 @@ def test_a_step_for_a_new_export(api: Api) -> None:
     del part["destination"]["config"]["bucket_name"]
     for export in (None, api.create()):
         refused(run(api, {}, export), 400, "required", "name")
-        wrong = run(api, {**api.body(), "interval": "x"}, export)
-        refused(wrong, 400, "invalid_choice", "interval")
         invalid(run(api, bad, export), "destination__non_field_errors")
     invalid(run(api, part), "destination__non_field_errors")
     first = run(api, api.body()).json()
@@ -150,12 +148,6 @@ def test_a_step_for_an_existing_export(api: Api) -> None:
     assert api.emulator.exports()["Lake"] == before
     gone = {"id": f"{'0' * 8}-0000-0000-0000-{'0' * 12}"}
     refused(run(api, body, gone), 404, "not_found")
-    if api.dialect == "2025":
-        answer = run(api, api.body(**to("S3", **dict.fromkeys(KEYS))), export)
-        assert answer.json()["result"]["message"] == NOT_CONFIGURED
-        return
-    detail = invalid(run(api, api.body(**to("S3Compatible", 10, **S3)), export), "destination")
-    assert detail.startswith("Cannot change destination type")
 
 
 @fact("11", "a failed step answers 200; rules of the switchboard set the results", *REAL)
@@ -171,35 +163,8 @@ def test_rules_of_results(api: Api) -> None:
     set_rules(api, rule)
     message = run(api, body).json()["result"]["message"]
     assert message.startswith("The test step failed with an unknown error: ")
-    rules = [{"destination": None, "message": None, **rule}]
-    assert api.emulator.admin("GET", "test_steps") == {"rules": rules}
     assert api.emulator.admin("DELETE", "test_steps") == {"rules": []}
     assert run(api, body).json()["result"]["status"] == "Passed"
-    set_rules(api, {"status": "Failed"})
-    api.emulator.reset()
-    assert api.emulator.admin("GET", "test_steps") == {"rules": []}
     # Only the newest servers have skipped steps.
     answer = api.emulator.http.put("/_emulator/test_steps", json=[{"status": "Skipped"}])
     assert answer.status_code == (200 if api.dialect == "2026" else 400)
-
-
-@pytest.mark.parametrize(
-    "rules",
-    [
-        1,
-        ["x"],
-        [{"status": "Nope"}],
-        [{"status": "Failed", "zz": 1}],
-        [{"status": "Failed", "message": 1}],
-        [{"status": "Failed", "destination": "Postgres"}],
-        [{"status": "Failed", "destination": ["Snowflake"]}],
-        [{"status": "Failed", "destination": "Snowflake", "step": 9}],
-        [{"status": "Failed", "step": "Check nothing"}],
-    ],
-)
-@fact("switchboard", "invalid rules of test steps are refused", *REAL)
-def test_invalid_rules_of_steps(api: Api, rules: Any) -> None:
-    answer = api.emulator.http.put("/_emulator/test_steps", json=rules)
-    assert answer.status_code == 400
-    assert answer.json()["error"]
-    assert api.emulator.admin("GET", "test_steps") == {"rules": []}

@@ -361,15 +361,6 @@ def test_the_organization_path(api: Api) -> None:
     assert api.call("DELETE", path).status_code == 204
 
 
-@fact("1.10", "environments is an alias of projects")
-def test_environments(api: Api) -> None:
-    export = api.create()
-    assert api.call("GET", f"/api/environments/1/batch_exports/{export['id']}/").status_code == 200
-    answer = api.call("PATCH", "/api/environments/1/", {"timezone": "UTC"})
-    assert answer.json()["timezone"] == "UTC"
-    assert api.call("GET", "/api/projects/@current/batch_exports/").json()["count"] == 1
-
-
 @fact("1.10", "the newest servers have no list of an organization's exports", "2026", rules=(44,))
 def test_no_organization_list(service_of: StartService, dialect: str) -> None:
     """With an option; projects stay below the organization."""

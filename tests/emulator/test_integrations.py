@@ -34,11 +34,6 @@ def test_the_list_of_integrations(api: Api) -> None:
     assert ids(api, key="phx_early") == []
 
 
-@fact("20", "older servers have no integrations for keys", "interface", "2025")
-def test_no_integrations_on_older_servers(api: Api) -> None:
-    assert api.call("GET", PATH).status_code == 404
-
-
 @fact("20", "answers have known keys of the config, never its secrets", "2026")
 @pytest.mark.parametrize(
     ("kind", "config", "shown"),

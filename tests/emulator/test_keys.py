@@ -44,33 +44,6 @@ def test_keys_read_themselves(api: Api, key: str, scopes: list, limits: tuple, w
     assert set(shown) == (fields | newer if api.dialect == "2026" else fields)
 
 
-@fact("12", "a key without scopes may do everything in 2025 and nothing in 2026", *REAL)
-def test_keys_without_scopes(api: Api) -> None:
-    newest = api.dialect == "2026"
-    assert read(api, CURRENT, "phx_empty")["scopes"] == ([] if newest else ["*"])
-    answer = api.call("GET", api.project, key="phx_empty")
-    assert answer.status_code == (403 if newest else 200)
-
-
-@fact("12", "the list of keys and all writes answer 403", *REAL)
-def test_other_operations_on_keys(api: Api) -> None:
-    refused(api.call("GET", CURRENT, key="phx_nobody"), 401, "authentication_failed")
-    for method, path in (
-        ("GET", "/api/personal_api_keys/"),
-        ("POST", "/api/personal_api_keys/"),
-        ("GET", "/api/personal_api_keys/some/"),
-        ("PATCH", CURRENT),
-        ("DELETE", CURRENT),
-    ):
-        refused(api.call(method, path), 403, "permission_denied")
-
-
-@fact("12", "the interface does not list keys: 404", "interface")
-def test_keys_in_the_interface(api: Api) -> None:
-    for path in (CURRENT, "/api/personal_api_keys/"):
-        refused(api.call("GET", path), 404, "not_found")
-
-
 @fact("12", "a user requires user:read; the limits of the key do not apply")
 def test_users(api: Api) -> None:
     for key in ("phx_all", "phx_one", "phx_user"):
@@ -105,21 +78,3 @@ def test_organizations(api: Api) -> None:
         assert shown["members_can_use_personal_api_keys"] is True
     assert read(api, api.organization, "phx_member")["membership_level"] == 1
     assert read(api, api.organization, "phx_admin")["membership_level"] == 8
-
-
-@fact(
-    "12",
-    "an organization answers 403 to a key limited to projects, 404 to one of another",
-    rules=(41,),
-)
-def test_limits_on_organizations(api: Api) -> None:
-    scope = refused(api.call("GET", api.organization, key="phx_read"), 403, "permission_denied")
-    assert scope == "API key missing required scope 'organization:read'"
-    detail = refused(api.call("GET", api.organization, key="phx_one"), 403, "permission_denied")
-    text = "API keys with scoped projects are only supported on project-based endpoints."
-    assert detail == text
-    refused(api.call("GET", api.organization, key="phx_org"), 404, "not_found")
-    assert read(api, f"/api/organizations/{THEIRS}/", "phx_org")["name"] == "Theirs"
-    refused(api.call("GET", f"/api/organizations/{THEIRS}/"), 404, "not_found")
-    listed = read(api, "/api/organizations/", "phx_org")
-    assert [organization["name"] for organization in listed["results"]] == ["Theirs"]

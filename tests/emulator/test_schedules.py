@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.emulator.schedule import Schedule, schedule_of
+from reconciler.emulator.schedule import Schedule
 from tests.emulator.facts import OLD, Api, fact
 from tests.emulator.operations import intervals, now, of, runs, set_clock, settings
 
@@ -64,13 +64,6 @@ def test_ticks_are_a_grid(
     ticks = list(schedule.intervals(moment, until))
     assert all(first[1] == second[0] for first, second in pairwise(ticks))
     assert ticks[0] == (last, following)
-
-
-@pytest.mark.parametrize(("end", "steps"), [("12:20", 2), ("12:00", 2), ("10:59", 0), ("09:00", 0)])
-def test_only_whole_steps_fit_a_range(end: str, steps: int) -> None:
-    schedule = schedule_of({"interval": "hour"}, local=True)
-    start = at("2026-01-01T10:00:00Z")
-    assert schedule.whole_steps(start, at(f"2026-01-01T{end}:00Z")) == steps
 
 
 # The service

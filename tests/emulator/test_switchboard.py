@@ -85,6 +85,45 @@ def test_accepted_connections_do_not_wait_for_acknowledgements() -> None:
     assert asyncio.run(accepted_option()) == 1
 
 
+@pytest.mark.parametrize(
+    ("part", "sent"),
+    [
+        *(
+            ("outcomes", [rule])
+            for rule in (
+                *({"status": "Lost"}, {"state": "Failed"}, {"match": {"id": "x"}}, "Failed"),
+                *({"match": {"nth": "2"}}, {"rows": []}, {"rows": [{"status": "Lost"}]}),
+                *({"seconds": -1}, {"match": {"interval_end": "noon"}}),
+            )
+        ),
+        *(
+            ("settings", sent)
+            for sent in (
+                *({"jitter": 1}, {"jitter_seconds": "1"}, {"jitter_seconds": -1}, []),
+                *({"backfill_limit": 1.5}, {"backfill_limit": True}, {"auto_pause": "yes"}),
+                *({"first_data_at": "soon"}, {"first_data_at": 7}),
+            )
+        ),
+        *(("test_steps", sent) for sent in (1, ["x"], [{"status": "Nope"}])),
+        *(
+            ("test_steps", [{"status": "Failed", **rule}])
+            for rule in (
+                *({"zz": 1}, {"message": 1}, {"destination": "Postgres"}),
+                *({"destination": ["Snowflake"]}, {"destination": "Snowflake", "step": 9}),
+                *({"step": "Check nothing"},),
+            )
+        ),
+    ],
+    ids=str,
+)
+def test_what_the_switchboard_refuses_changes_nothing(emulators, part: str, sent: object) -> None:
+    running = emulators["2026"]
+    before = running.admin("GET", part)
+    answer = running.http.put(f"/_emulator/{part}", json=sent)
+    assert (answer.status_code, list(answer.json())) == (400, ["error"])
+    assert running.admin("GET", part) == before
+
+
 # The guard
 
 

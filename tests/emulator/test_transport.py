@@ -2,64 +2,182 @@
 
 from __future__ import annotations
 
-from tests.emulator.facts import Api, fact, refused
+from typing import Any
+
+from tests.emulator.facts import (
+    ALL,
+    NEWEST,
+    OLD,
+    REAL,
+    Api,
+    Table,
+    answers,
+    fact,
+    facts,
+    refused,
+)
 from tests.emulator.operations import get, no_op, of, runs
 
+NO, GONE, UNKNOWN = "403 permission_denied", "404 not_found", "018c0000-0000-0000-0000-000000000001"
+THEIRS = "/api/organizations/0188461e-55a4-0000-1cb3-0b1d3b6c6ac0/"
+SESSION_ONLY = f"{NO}: This action does not support personal API key access"
+PROJECTS, ME, KEYS = "{organization}projects/", "/api/users/@me/", "/api/personal_api_keys/"
+OURS = "/api/projects/1/"
 
-@fact("5", "a missing or malformed header and an unknown key answer 401")
+
+def no_scope(scope: str) -> str:
+    return f"{NO}: API key missing required scope '{scope}'"
+
+
+Call = tuple[str, str | dict[str, Any]]
+"""A key, a method and a path, and the answer as in a row of `facts`."""
+REQUESTS: Table = {
+    ALL: {
+        "an unknown key": [("nobody GET {exports}", "401 authentication_failed")],
+        "a 403 names the missing scope; write includes read": [
+            ("read POST {exports}", no_scope("batch_export:write")),
+            ("read GET {exports}", {"count": 0}),
+            (f"read GET {ME}", no_scope("user:read")),
+            ("read GET {organization}", no_scope("organization:read")),
+        ],
+        "a limited key gets 403 elsewhere, for the list of projects and for the organization": [
+            (
+                "one GET /api/projects/2/batch_exports/",
+                f"{NO}: API key does not have access to the requested project: ID 2.",
+            ),
+            ("one GET {exports}", {"count": 0}),
+            (f"one GET {PROJECTS}", NO),
+            (f"one GET {PROJECTS}1/", {"name": "Web"}),
+            (f"org GET {PROJECTS}", NO),
+            (
+                "one GET {organization}",
+                f"{NO}: API keys with scoped projects are only supported on...",
+            ),
+        ],
+        "an organization is 404 to a key of another, and to a user outside": [
+            ("org GET {organization}", GONE),
+            (f"org GET {THEIRS}", {"name": "Theirs"}),
+            (f"all GET {THEIRS}", GONE),
+            ("org GET /api/organizations/", {"count": 1}),
+        ],
+        "unknown objects answer 404; exports of a foreign project answer 403": [
+            ("all GET /api/projects/9/batch_exports/", NO),
+            *(
+                (f"all GET {path}", GONE)
+                for path in (
+                    *("/api/projects/77/batch_exports/", "/api/projects/x/batch_exports/"),
+                    *("{exports}no-uuid/", f"{{exports}}{UNKNOWN}/", f"{PROJECTS}9/"),
+                    *("/api/organizations/x/projects/", "/api/nonsense", "/api/_emulator/settings"),
+                    *("/api/projects/9/", "/api/environments/9/"),
+                )
+            ),
+            *((f"all PATCH {path}9/", GONE) for path in ("/api/projects/", PROJECTS)),
+        ],
+        "an undefined method answers 403 to a key": [
+            ("all DELETE {exports}", NO),
+            ("all OPTIONS {exports}", NO),
+        ],
+        "an offset beyond the integers of the database returns an empty page": [
+            (f"all GET {path}?offset=117316177986728960720896", {"count": count, "results": []})
+            for path, count in (("{exports}", 0), (PROJECTS, 2))
+        ],
+        "environments and @current are other names": [
+            ("all GET /api/environments/1/", {"name": "Web"}),
+            ("all PATCH /api/environments/1/", {"name": "Web"}),
+            ("all GET /api/environments/1/batch_exports/", {"count": 0}),
+            ("all GET /api/projects/@current/batch_exports/", {"count": 0}),
+        ],
+        "the role of a key's user": [
+            (f"{key} GET {OURS}", {"effective_membership_level": level})
+            for key, level in (("all", 15), ("admin", 8), ("member", 1))
+        ],
+        "a key that may only read deletes no project, a member creates none": [
+            (f"read DELETE {PROJECTS}1/", NO),
+            (f"member POST {PROJECTS}", NO),
+        ],
+    },
+    OLD: {
+        "a key without scopes can do everything": [("empty GET {exports}", {"count": 0})],
+        "no integrations": [(f"all GET {OURS}integrations/", "404")],
+    },
+    ("interface",): {
+        "keys and the activity are not part of it": [
+            (f"all GET {KEYS}@current/", GONE),
+            (f"all GET {KEYS}", GONE),
+            (f"activity GET {OURS}activity_log/", GONE),
+        ],
+        "three actions answer the project": [
+            (f"all GET {PROJECTS}1/activity/", {"name": "Web"}),
+            (f"all GET {OURS}activity/", {"name": "Web"}),
+            (f"all GET {PROJECTS}1/is_generating_demo_data/", {"name": "Web"}),
+            (f"all PATCH {PROJECTS}1/reset_token/", {"name": "Web"}),
+        ],
+    },
+    REAL: {
+        "keys read themselves only": [
+            (f"nobody GET {KEYS}@current/", "401 authentication_failed"),
+            (f"all GET {KEYS}", NO),
+            (f"all POST {KEYS}", NO),
+            (f"all GET {KEYS}some/", NO),
+            (f"all PATCH {KEYS}@current/", NO),
+            (f"all DELETE {KEYS}@current/", NO),
+        ],
+        "a list answers 405 to a PATCH, after the scope of a write": [
+            ("all PATCH {exports}", "405 method_not_allowed"),
+            (f"all PATCH {PROJECTS}", "405 method_not_allowed"),
+            ("read PATCH {exports}", NO),
+            (f"read PATCH {PROJECTS}", NO),
+        ],
+        "three actions refuse keys": [
+            (f"all GET {PROJECTS}1/activity/", SESSION_ONLY),
+            (f"all GET {OURS}activity/", SESSION_ONLY),
+            (f"all GET {PROJECTS}1/is_generating_demo_data/", SESSION_ONLY),
+            (f"all PATCH {PROJECTS}1/reset_token/", SESSION_ONLY),
+        ],
+        "the activity has a scope of its own": [
+            (f"read GET {OURS}activity_log/", no_scope("activity_log:read")),
+            ("one GET /api/projects/2/activity_log/", NO),
+        ],
+        "/api/projects/ lists in the current organization": [
+            ("all GET /api/projects/", {"count": 2}),
+            ("one GET /api/projects/", NO),
+        ],
+    },
+    NEWEST: {
+        "a key without scopes can do nothing": [("empty GET {exports}", NO)],
+        "integrations have a scope": [
+            (f"read GET {OURS}integrations/", no_scope("integration:read")),
+            (f"early GET {OURS}integrations/", {"results": []}),
+        ],
+        "without the paid feature the log answers 402": [
+            ("activity GET /api/projects/9/activity_log/", "402 payment_required"),
+        ],
+    },
+}
+
+
+@facts("5, 10, 12", REQUESTS, rules=(40, 41, 42, 43))
+def test_requests(api: Api, row: Call) -> None:
+    call, expected = row
+    key, method, path = call.split(maxsplit=2)
+    path = path.format(exports=api.project, organization=api.organization)
+    answers(
+        api.call(method, path, {} if method in ("POST", "PATCH") else None, key=f"phx_{key}"),
+        expected,
+    )
+
+
+@fact("5", "a missing or malformed header answers 401, in 2026 with WWW-Authenticate")
 def test_authentication(api: Api) -> None:
-    http = api.emulator.http
+    http, named = api.emulator.http, "Bearer resource_metadata="
     for header in ({}, {"Authorization": "bearer phx_all"}, {"Authorization": "Bearer phx_all x"}):
-        refused(http.get(api.project, headers=header), 401, "not_authenticated")
-    refused(api.call("GET", api.project, key="phx_nobody"), 401, "authentication_failed")
-
-
-@fact("5", "a 403 names the missing scope; write includes read")
-def test_scopes(api: Api) -> None:
-    detail = refused(
-        api.call("POST", api.project, api.body(), key="phx_read"), 403, "permission_denied"
-    )
-    assert "batch_export:write" in detail
-    assert api.call("GET", api.project, key="phx_read").status_code == 200
-
-
-@fact(
-    "5",
-    "a limited key gets 403 for other projects and organizations, and for the project list",
-    rules=(41,),
-)
-def test_limits_of_keys(api: Api) -> None:
-    answer = api.call("GET", "/api/projects/2/batch_exports/", key="phx_one")
-    text = "API key does not have access to the requested project: ID 2."
-    assert refused(answer, 403, "permission_denied") == text
-    assert api.call("GET", api.project, key="phx_one").status_code == 200
-    refused(
-        api.call("GET", f"{api.organization}projects/", key="phx_one"), 403, "permission_denied"
-    )
-    assert api.call("GET", f"{api.organization}projects/1/", key="phx_one").json()["name"] == "Web"
-    refused(
-        api.call("GET", f"{api.organization}projects/", key="phx_org"), 403, "permission_denied"
-    )
-
-
-@fact("5", "unknown objects answer 404; exports of a foreign project answer 403")
-def test_foreign_objects(api: Api) -> None:
-    refused(api.call("GET", "/api/projects/9/batch_exports/"), 403, "permission_denied")
-    for path in (
-        "/api/projects/77/batch_exports/",
-        "/api/projects/x/batch_exports/",
-        f"{api.project}no-uuid/",
-        f"{api.project}018c0000-0000-0000-0000-000000000001/",
-        "/api/organizations/x/projects/",
-        f"{api.organization}projects/9/",
-        "/api/nonsense",
-    ):
-        refused(api.call("GET", path), 404, "not_found")
-
-
-@fact("5", "an undefined method answers 403 to a key", rules=(43,))
-def test_wrong_methods(api: Api) -> None:
-    refused(api.call("DELETE", api.project), 403, "permission_denied")
+        answer = http.get(api.project, headers=header)
+        refused(answer, 401, "not_authenticated")
+        challenge = answer.headers.get("www-authenticate", "")
+        assert challenge.startswith(named) is (api.dialect == "2026")
+    refused(http.options(api.project), 401, "not_authenticated")
+    answer = api.call("HEAD", api.project)
+    assert (answer.status_code, answer.content) == (200, b"")
 
 
 @fact("5", "broken JSON and other media types are refused; the object is looked up first")
@@ -111,17 +229,12 @@ def test_throttling(api: Api) -> None:
     assert api.call("GET", api.project).status_code == 429
 
 
-@fact("6", "a 403 for a missing scope does not count against the limits")
-def test_a_missing_scope_does_not_count(api: Api) -> None:
-    limit(api, (2, 60))
-    answers = [api.call("POST", api.project, {}, key="phx_read").status_code for _ in range(4)]
-    assert answers == [403, 403, 403, 403]
-    assert api.call("GET", api.project, key="phx_read").status_code == 200
-
-
-@fact("6", "a 400 and a 404 count against the limits")
+@fact("6", "a 403 for a missing scope does not count against the limits, a 400 and a 404 do")
 def test_errors_that_count(api: Api) -> None:
     limit(api, (2, 60))
+    denied = [api.call("POST", api.project, {}, key="phx_read").status_code for _ in range(4)]
+    assert denied == [403, 403, 403, 403]
+    assert api.call("GET", api.project, key="phx_read").status_code == 200
     refused(api.call("GET", f"{api.project}no-uuid/"), 404, "not_found")
     refused(api.call("POST", api.project, {}), 400, "required", "name")
     refused(api.call("GET", api.project), 429, "throttled")
@@ -140,30 +253,6 @@ def test_windows_of_any_length(api: Api) -> None:
     assert api.call("GET", api.project).status_code == 429
     answer = api.emulator.http.put("/_emulator/throttle", json={"windows": [{"calls": 0}]})
     assert answer.status_code == 400
-
-
-@fact("5", "a 401 of the newest servers has the header WWW-Authenticate")
-def test_www_authenticate(api: Api) -> None:
-    for answer in (api.emulator.http.get(api.project), api.call("GET", api.project, key="no")):
-        named = answer.headers.get("www-authenticate", "")
-        assert named.startswith("Bearer resource_metadata=") is (api.dialect == "2026")
-
-
-@fact("1.10", "an offset beyond the integers of the database returns an empty page")
-def test_a_huge_offset(api: Api) -> None:
-    api.create()
-    for path in (api.project, f"{api.organization}projects/"):
-        page = api.call("GET", f"{path}?offset=117316177986728960720896").json()
-        assert page["results"] == []
-        assert page["count"] >= 1
-
-
-@fact("5", "OPTIONS requires a key; HEAD answers as GET, without a body")
-def test_other_methods(api: Api) -> None:
-    refused(api.emulator.http.options(api.project), 401, "not_authenticated")
-    refused(api.call("OPTIONS", api.project), 403, "permission_denied")
-    answer = api.call("HEAD", api.project)
-    assert (answer.status_code, answer.content) == (200, b"")
 
 
 @fact("1.1", "an export shows these fields and no others")
