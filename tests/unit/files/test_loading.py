@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage
 from reconciler.files.loading import load, load_all
 from reconciler.model.values import Address, SecretRef
 from tests.support.cli import write
-from tests.support.workspaces import LAKE, PROJECT, VERSION, codes, lake, loaded, s3, told
+from tests.support.workspaces import LAKE, PROJECT, VERSION, codes, lake, loaded, told
 
 ANCHORED = """\
 projects: {web: {name: Web}}
@@ -68,39 +67,9 @@ def test_x15_anchors_hides_no_mistake(tmp_path: Path) -> None:
     ]
 
 
-def test_variables_environment_and_overrides_are_merged(tmp_path: Path) -> None:
-    settings = """\
-version: 1
-defaults: {batch_export: {model: persons, interval: day}}
-vars: {bucket: common, port: 5433}
-environments:
-  staging: {vars: {bucket: "${env:WHERE:-stage}-b"}}
-  production: {}
-env: [WHERE]
-secrets: [U]
-"""
-    text = """\
-batch_exports:
-  lake:
-    project: {name: Web}
-    name: Lake ${var:bucket}
-    paused: false
-    destination:
-      type: Postgres
-      config: {host: h, database: d, port: "${var:port}", user: "${secret:env:U}",
-               password: "${secret:file:p}:${secret:env:U}"}
-    overrides: {staging: {paused: true, destination: {config: {host: h2}}}}
-"""
-    resource = loaded(tmp_path, text, settings, environment="staging").desired.resources[LAKE]
-    config = resource.spec["destination"]["config"]
-    assert resource.name == "Lake stage-b"
-    assert (resource.spec["model"], resource.spec["interval"]) == ("persons", "day")
-    assert resource.spec["paused"] is True
-    assert (config["host"], config["database"], config["port"]) == ("h2", "d", 5433)
-    assert config["user"] == SecretRef.of("env", "U")
-    assert str(config["password"]) == "${secret:file:p}:${secret:env:U}"
-    assert resource.marks[("paused",)].line == 10
-    assert resource.marks[("model",)].file == "reconciler.yaml"
+def test_an_environment_is_selected_by_its_name(tmp_path: Path) -> None:
+    settings = f"{VERSION}environments: {{staging: {{}}, production: {{}}}}\n"
+    write(tmp_path, {"reconciler.yaml": settings, "a.yaml": PROJECT})
     with pytest.raises(BadUsage, match="no environment selected"):
         load(tmp_path, environment=None, environ={})
     with pytest.raises(BadUsage, match="unknown environment 'stagin'") as refused:
@@ -127,15 +96,6 @@ DEFAULT_NOOP = "defaults: {batch_export: {destination: {type: NoOp, config: {arg
             {"type": "FileDownload", "config": {}},
             id="another type from a variable",
         ),
-        pytest.param(
-            lake(
-                destination=s3().replace("S3", "S3, integration: 7"),
-                overrides="{default: {destination: {type: NoOp, config: {arg: x}}}}",
-            ),
-            "",
-            NOOP,
-            id="another type in an override",
-        ),
     ],
 )
 def test_a_destination_is_merged_with_one_of_its_type(
@@ -143,21 +103,6 @@ def test_a_destination_is_merged_with_one_of_its_type(
 ) -> None:
     found = loaded(tmp_path, text, f"{VERSION}{settings}").desired.resources[LAKE]
     assert found.spec["destination"] == expected
-
-
-def test_a_parent_is_replaced_and_not_merged(tmp_path: Path) -> None:
-    settings = f"{VERSION}defaults: {{batch_export: {{project: {{name: Web}}}}}}\n"
-    found = loaded(tmp_path, lake(project="{id: 7}"), settings)
-    assert str(found.desired.resources[LAKE].parent) == "id 7"
-
-
-@pytest.mark.parametrize("default", ["q", ""])
-def test_an_unknown_default_is_reported_at_its_place(tmp_path: Path, default: str) -> None:
-    settings = f"version: 1\nenvironments: {{a: {{}}, b: {{}}}}\ndefault: '{default}'\n"
-    with pytest.raises(InvalidConfiguration) as refused:
-        loaded(tmp_path, PROJECT, settings)
-    (found,) = refused.value.diagnostics
-    assert (found.code, str(found.at)) == ("unknown-environment", "reconciler.yaml:3:10")
 
 
 def test_policy_is_merged_and_knows_its_lines(tmp_path: Path) -> None:
@@ -174,12 +119,6 @@ environments:
     assert policy.prune
     assert policy.deletable == {"project"}
     assert policy.marks["max_deletes"].line == 6
-
-
-def test_validating_all_environments_needs_no_variables_of_the_machine(tmp_path: Path) -> None:
-    environments = "{a: {api_key: '${env:K}'}, b: {base_url: '${env:U}'}}"
-    settings = f"version: 1\nenv: [U]\nenvironments: {environments}\n"
-    assert told(tmp_path, lake(), settings) == ()
 
 
 def test_a_literal_secret_is_taken_out_of_each_that_shares_a_variable(tmp_path: Path) -> None:

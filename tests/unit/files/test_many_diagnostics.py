@@ -16,7 +16,6 @@ from reconciler.render.options import RenderOptions
 from tests.support.cli import write
 
 SIZES = (50, 100, 200)
-TOKEN = "{type: HTTP, config: {url: 'https://a.example', token: '${secret:env:SECRET_#X}'}}"
 
 
 def many(size: int, text: str, sep: str = "") -> str:
@@ -32,27 +31,17 @@ def exports(size: int, projects: str = "  p: {name: P}\n", **fields: str) -> str
     return f"projects:\n{projects}batch_exports:\n" + many(size, f"  e#:\n{lines}{interval}")
 
 
-ZONE = "  p#: {name: P#, timezone: Europe/Berln}\n"
 KINDS: dict[str, Callable[[int], str]] = {
     "unknown-field": lambda size: exports(size, **{"interval#": "hour"}),
-    "duplicate-key": lambda size: exports(1, interval="hour\n    interval: " * size + "hour"),
     "same-name": lambda size: exports(size, name="Same"),
     "unknown-parent": lambda size: exports(size, many(size, "  w-#: {name: W#}\n"), project="w-#x"),
-    "unknown-zone": lambda size: f"projects:\n{many(size, ZONE)}",
-    "unknown-value": lambda size: exports(size, destination="{type: S33, config: {}}"),
     "unknown-variable": lambda size: exports(size, name="E# ${var:v_#x}"),
-    "unlisted-variable": lambda size: exports(size, destination=TOKEN),
 }
 """By code: a file with so many mistakes."""
 
 
 def written(folder: Path, code: str, size: int) -> Path:
-    variables, secrets = many(size, "v_#: x", ", "), many(size, "SECRET_#", ", ")
-    settings = {
-        "unknown-variable": f"vars: {{{variables}}}\n",
-        "unlisted-variable": f"secrets: [{secrets}]\n",
-    }
-    head = f"version: 1\n{settings.get(code, '')}"
+    head = f"version: 1\nvars: {{{many(size, 'v_#: x', ', ')}}}\n"
     return write(folder, {"reconciler.yaml": head, "all.yaml": KINDS[code](size)})
 
 

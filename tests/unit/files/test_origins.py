@@ -75,21 +75,6 @@ secrets: [U]
     assert [each.written for each in user.overrides] == ["(literal secret)", "${secret:env:U}"]
 
 
-def test_a_known_secret_in_a_plain_field_is_hidden(tmp_path: Path) -> None:
-    config = '{host: "${env:HOST}", database: d, user: "${secret:env:OOPS}", password: "${var:p}"}'
-    files = {
-        "reconciler.yaml": 'version: 1\nvars: {p: "${secret:env:P}"}\n'
-        "env: [HOST]\nsecrets: [OOPS, P]\n",
-        "a.yaml": POSTGRES.replace("CONFIG", config),
-    }
-    found = by_name(show(tmp_path, files, environ={"HOST": "hunter2", "OOPS": "hunter2"}))
-    assert found["destination.config.host"].value == "***"
-    assert found["destination.config.user"].value == "${secret:env:OOPS}"
-    password = found["destination.config.password"]
-    assert (password.value, password.written) == ("${secret:env:P}", "${var:p}")
-    assert [at(each.origin) for each in password.references] == ["reconciler.yaml:2:8"]
-
-
 def test_a_variable_that_is_a_mapping_gives_its_place_to_all_below_it(tmp_path: Path) -> None:
     files = {
         "reconciler.yaml": """\

@@ -46,15 +46,6 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return count
 
 
-def test_the_same_content_is_the_same_document() -> None:
-    files, problems = ParsedFiles(), DiagnosticCollector()
-    first = files.parse(b"a: 1\n", "a.yaml", problems)
-    assert files.parse(b"a: 1\n", "a.yaml", problems) is first
-    assert files.parse(b"a: 1\n", "b.yaml", problems) is not first
-    assert files.parse(b"a: 2\n", "a.yaml", problems) is not first
-    assert files.parse(b"a: 1\n", "a.yaml", DiagnosticCollector(strict=True)) is first
-
-
 def test_problems_are_reported_again_at_the_level_of_each_collector() -> None:
     files = ParsedFiles()
     collectors = [

@@ -117,6 +117,7 @@ def with_value(holder: dict[str, Any], path: Place, value: Any) -> dict[str, Any
 
 NAMES = ("project", "batch_export", *TYPES)
 EVERYWHERE = {(name, path): node for name in NAMES for path, node in texts(schema(name) or {})}
+assert len(EVERYWHERE) > 80
 
 
 def placed(name: str, path: Place, value: Any) -> dict[str, str]:
@@ -129,14 +130,6 @@ def placed(name: str, path: Place, value: Any) -> dict[str, str]:
     whole = export(name.split("/")[1])
     whole["destination"]["config"] = with_value(whole["destination"]["config"], path, value)
     return workspace(exports={"lake": whole})
-
-
-def test_the_table_has_every_field_of_interest() -> None:
-    found = {(name, path[-1]) for name, path in EVERYWHERE}
-    assert len(found) > 80
-    assert {("batch_export", each) for each in ("model", "interval", "start_at", "state")} <= found
-    assert {("project", "timezone"), ("batch_export", "project")} <= found
-    assert ("destinations/S3", "region") in found
 
 
 @pytest.mark.parametrize(("name", "path"), EVERYWHERE)
@@ -158,43 +151,21 @@ def test_a_broken_value_is_told_once(tmp_path: Path, name: str, path: Place, val
 
 
 @pytest.mark.parametrize("value", [UNSET, WITHIN])
-@pytest.mark.parametrize(
-    "own",
-    [
-        {"base_url": "VALUE"},
-        {"base_url": "http://VALUE"},
-        {"organization": "VALUE"},
-        {"vars": {"x": "VALUE"}, "organization": "${var:x}"},
-    ],
-)
-def test_an_unset_variable_is_no_mistake_in_an_environment(
-    tmp_path: Path, own: dict[str, Any], value: str
-) -> None:
-    entry = {"base_url": "https://x.example", "organization": "o", "api_key": "${env:KEY}", **own}
-    defaults = {"project": {"timezone": "VALUE"}}
-    files = workspace(own={"environments": {"a": entry}, "defaults": defaults})
-    files["reconciler.yaml"] = files["reconciler.yaml"].replace("VALUE", value)
+def test_an_unset_variable_is_no_mistake_in_an_environment(tmp_path: Path, value: str) -> None:
+    environments = {
+        "a": {"base_url": value, "organization": value},
+        "b": {"base_url": f"http://{value}", "vars": {"x": value}, "organization": "${var:x}"},
+    }
+    defaults = {"project": {"timezone": value}}
+    files = workspace(own={"environments": environments, "defaults": defaults})
     assert told(tmp_path, files) == []
-
-
-@pytest.mark.parametrize("environ", [{}, {"UNSET": "5432"}])
-def test_a_variable_with_text_around_it_is_text_whether_it_is_set_or_not(
-    tmp_path: Path, environ: dict[str, str]
-) -> None:
-    files = placed("destinations/Postgres", ("port",), "1${env:UNSET}")
-    (found,) = load_all(write(tmp_path, files), environ=environ)
-    assert (found.code, "as the whole value" in (found.hint or "")) == ("wrong-type", True)
-    assert "(UNSET)" not in found.message
 
 
 PAIRS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"id": "VALUE"}, {"id": "x"}),
-    ({"name": "VALUE"}, {"name": "Other"}),
     ({"name": "VALUE", "project": "web"}, {"name": "Lake", "project": {"name": "Web"}}),
     ({"project": "VALUE"}, {}),
-    ({"project": {"id": "VALUE"}}, {}),
     ({"project": {"name": "VALUE"}}, {"name": "Lake"}),
-    ({"state": "VALUE"}, {"name": "Lake"}),
     ({"state": "VALUE"}, {"name": "Lake", "project": {"name": "Web"}}),
     ({"state": "VALUE", "project": "old"}, {}),
     ({"state": "VALUE", "lifecycle": {"protect": True}}, {}),
@@ -206,7 +177,6 @@ PAIRS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"destination": {"type": "VALUE", "config": {"any": "${secret:env:S}"}}}, {}),
     ({"destination": {"type": "VALUE"}}, {}),
     ({**export("S3"), "model": "VALUE"}, {}),
-    (configured(compression="VALUE", file_format="VALUE"), {}),
     (configured(compression="gzip", file_format="VALUE"), {}),
     (configured(compression="VALUE", file_format="Parquet"), {}),
 ]
@@ -259,14 +229,11 @@ def test_the_same_mistake_twice_is_told_twice_and_no_more(
     [
         ("projects: [web]", "not-a-mapping"),
         ("projects: yes", "ambiguous-boolean"),
-        ("projects: {web: yes}", "ambiguous-boolean"),
         ("projects: {web: null}", "not-a-mapping"),
         ("projects: {web: {}}", "missing-field"),
         ("projects: {web: {name: Web, environments: [nope]}}", "unknown-environment"),
-        ("projects: {web: {name: Web, environments: [yes]}}", "ambiguous-boolean"),
         ("project: {web: {name: Web}}", "unknown-field"),
         ("projects: {web: {name: Web}", "bad-yaml"),
-        ("yes", "ambiguous-boolean"),
         ("[]", "not-a-mapping"),
     ],
 )
@@ -278,13 +245,6 @@ def test_a_project_that_is_broken_is_not_missed_too(tmp_path: Path, broken: str,
         "projects.yaml": f"{broken}\n",
     }
     assert told(tmp_path, files) == [code]
-
-
-def test_a_project_in_a_file_that_can_not_be_read_is_not_missed_too(tmp_path: Path) -> None:
-    files = workspace()
-    files["a.yaml"] = dumped({"batch_exports": {"lake": export()}})
-    (write(tmp_path, files) / "projects.yaml").symlink_to(tmp_path / "nowhere")
-    assert told(tmp_path, files) == ["unreadable-file"]
 
 
 def test_a_parent_that_is_nowhere_is_still_missed(tmp_path: Path) -> None:
@@ -300,8 +260,7 @@ def test_a_default_environment_that_is_misread_hides_nothing(tmp_path: Path) -> 
     assert every == ["unknown-field", "ambiguous-boolean"]
 
 
-@pytest.mark.parametrize("field", ["file_format", "compression"])
-@pytest.mark.parametrize("value", [[1], {"a": 1}, 5])
+@pytest.mark.parametrize(("field", "value"), [("file_format", [1]), ("compression", {"a": 1})])
 def test_a_format_that_is_no_text_is_a_diagnostic(tmp_path: Path, field: str, value: Any) -> None:
     whole = configured(**{"file_format": "Parquet", "compression": "gzip", field: value})
     assert told(tmp_path, workspace(exports={"lake": whole})) == ["wrong-type"]
