@@ -56,15 +56,6 @@ def test_floor_and_ceiling_are_ticks_around_a_moment(schedule: Schedule, moment:
         assert (only.start, only.end) == (floor, ceiling)
 
 
-@given(SCHEDULES, MOMENTS, st.timedeltas(timedelta(minutes=1), timedelta(days=20)))
-def test_an_aligned_range_contains_the_range(
-    schedule: Schedule, start: datetime, length: timedelta
-) -> None:
-    outward = schedule.outward(start, start + length)
-    assert outward.start <= start
-    assert start + length <= outward.end
-
-
 @given(SCHEDULES, MOMENTS)
 def test_the_last_due_tick_moves_forward_only(schedule: Schedule, now: datetime) -> None:
     before, after = schedule.last_due(now), schedule.last_due(now + timedelta(minutes=7))

@@ -76,15 +76,6 @@ def test_live_values_cannot_forge_lines(name: str, value: str) -> None:
     assert not any(breaks_lines(str(change)) for change in stale)
 
 
-@given(_HOSTILE, _HOSTILE)
-def test_an_ambiguous_name_cannot_forge_a_line(name: str, identity: str) -> None:
-    duplicates = [live_export(f"{identity}{n}", name=name, created_at=identity) for n in "12"]
-    plan = planned(desired_of(project(), export(name=name)), live_of(live_project(), *duplicates))
-    (refusal,) = plan.refusals
-    assert refusal.message.startswith("batch_export.lake: 2 live batch_exports are named ")
-    assert not any(breaks_lines(line) for line in (refusal.message, refusal.allow or ""))
-
-
 def _is_no_word(text: str) -> bool:
     """Return whether a secret is one, and not a word of the tool, which is left where it is."""
     is_word = all(character.isalnum() or character.isspace() for character in text)

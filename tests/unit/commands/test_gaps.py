@@ -68,7 +68,6 @@ ENDLESS = BackfillRow("b1", "Running", hour(0), None)
 @pytest.mark.parametrize(
     ("body", "history", "rows", "expected"),
     [
-        ({}, runs(0, 12), [], ""),
         ({}, [*runs(0, 2), *runs(4, 6, "Failed"), *runs(6, 12)], [], "2-4 missing, 4-6 failed"),
         pytest.param({}, runs(5, 12), [row(0, 12, **ADJUSTED)], "", id="trap_15_47"),
         ({}, runs(6, 12), [row(0, 12, **ADJUSTED)], "5-6 missing"),

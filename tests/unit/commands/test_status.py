@@ -101,7 +101,6 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         *([*failed(7, 8, 9, 10, 11, 12), *hourly(3, 4, 5, 6)], {}),
         {"state": FAILING, "failures": 6, "all_failed": False, "lag": hours(5) + MINUTES},
     ),
-    "the lag is exact": (failed(11, 12), {}, {"lag_is_least": False}),
     "all shown runs failed": (
         *(failed(*range(3, 13)), {}),
         {"failures": 10, "all_failed": True, "lag": hours(9) + MINUTES, "lag_is_least": True},
@@ -205,10 +204,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         )
         for runs, body in (
             *(([], {"interval": "fortnight"}), ([], {"end_at": "soon"})),
-            ([], {"interval": "day", "timezone": "Mars/Olympus"}),
-            ([{"status": "Completed"}], {}),
-            ([{"id": "r1", "records_completed": "many"}], {}),
-            ("none", {}),
+            *(([{"status": "Completed"}], {}), ("none", {})),
         )
     },
     **{
@@ -219,8 +215,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         )
         for interval, limit in (
             ("every 5 minutes", timedelta(minutes=20)),
-            ("every 30 minutes", timedelta(minutes=30)),
-            *(("hour", hours(6)), ("day", hours(24)), ("week", hours(72))),
+            *(("day", hours(24)), ("week", hours(72))),
         )
         for more in (timedelta(0), timedelta(minutes=1))
     },
@@ -240,22 +235,15 @@ def test_the_state_of_an_export(case: str) -> None:
         assert export.state is LAGGING
 
 
-def test_the_error_of_the_last_run_is_shown() -> None:
-    assert judged([*failed(12), *hourly(11)]).notes[0].message == "access denied"
-
-
 @pytest.mark.parametrize(
     ("runs", "since", "state"),
     [
         pytest.param(["Failed"] * 3, AT_ONCE, State.FAILING, id="at once"),
         pytest.param(["Failed"] * 3, None, State.FAILING, id="unknown time"),
-        pytest.param(["Failed"] * 3, "2026-06-01T12:15:00Z", State.FAILING, id="earlier pause"),
         pytest.param(["Failed"] * 3, "2026-06-10T12:25:00Z", State.PAUSED_UNKNOWN, id="later"),
         pytest.param(["Failed"] * 2, AT_ONCE, State.PAUSED_UNKNOWN, id="two"),
-        pytest.param(["Failed"], None, State.PAUSED_UNKNOWN, id="one"),
         pytest.param(["FailedBilling"] * 3, AT_ONCE, State.PAUSED, id="billing"),
         pytest.param(["Cancelled", *["Failed"] * 3], AT_ONCE, State.FAILING, id="cancelled"),
-        pytest.param(["Running", *["Failed"] * 3], AT_ONCE, State.FAILING, id="running"),
         pytest.param(["Completed", *["Failed"] * 3], AT_ONCE, State.PAUSED, id="completed"),
         pytest.param([], AT_ONCE, State.PAUSED, id="no run"),
     ],
@@ -293,8 +281,6 @@ def test_the_worst_is_first() -> None:
     ("duration", "text"),
     [
         (timedelta(seconds=59), "0 min"),
-        (timedelta(minutes=40), "40 min"),
-        (timedelta(hours=6), "6 h"),
         (timedelta(hours=1, minutes=40), "1 h 40 min"),
         (timedelta(hours=47), "47 h"),
         (timedelta(days=3), "3 d"),

@@ -13,7 +13,7 @@ from reconciler.model.values import SecretRef
 
 PLAIN = (
     *("178aa77c-2912-4cdb-bfad-a7a6f6b2418b", "2026-01-01T00:00:00Z", "http://127.0.0.1:8010"),
-    *("https://eu.posthog.com", "Web shop", "日本 🚀", "a, b"),
+    *("日本 🚀", "a, b"),
 )
 QUOTED = (
     *("no", "y", "1e3", "0o7", "1_000", "12:30", "2026-01-01", ".5", "~", "<<", "=", ": #", " a"),
