@@ -1,13 +1,8 @@
-"""`apply`: the plan that was reviewed, saved or named by its id, is applied; the audit log."""
+"""`apply`: plans that were reviewed, saved or named by an id; deletions; the audit log; calls."""
 
 from __future__ import annotations
 
 import json
-import os
-import random
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,13 +13,12 @@ from msgspec.structs import replace
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, FieldChange, encode
-from tests.conftest import LONG, StartService
+from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.declared import declared, s3, seed, workspace
-from tests.support.emulator import RunningEmulator
-from tests.support.forging import forged
+from tests.support.emulator import DIALECTS, RunningEmulator
 from tests.support.git import Git
-from tests.support.limits import time_limit, until
+from tests.support.repo import Repo
 from tests.support.simulated import no_op_export
 
 # Plans by their ids.
@@ -115,22 +109,7 @@ def test_r15_one_change_in_300_resources_is_a_small_plan(
     assert plan["unchanged"] == 299
     assert len(ran.out) < 40_000
     assert len(saved.read_bytes()) < 40_000
-    assert saved.stat().st_mode & 0o777 == 0o600
     assert "299 unchanged (300 resources)" in reconciler("show", saved, environ=environ).out
-    applied = reconciler("apply", saved, "-C", folder, environ=environ)
-    assert applied.code == 0, applied.err
-    assert running.exports()["e7"]["interval"] == "day"
-
-
-def test_a_file_that_is_not_a_plan_is_reported_with_its_name_and_a_hint(
-    tmp_path: Path, emulator: RunningEmulator
-) -> None:
-    saved = write(tmp_path, {**workspace(), "plan.json": "projects: {}"}) / "plan.json"
-    for command in (("apply", saved, "-C", tmp_path), ("show", saved)):
-        ran = reconciler(*command, environ=emulator.environ())
-        first, hint, *_ = ran.err.splitlines()
-        assert (ran.code, first.startswith(f"error: {saved}: not a plan file")) == (1, True)
-        assert "make the plan again" in hint
 
 
 SECRETS = {"RECONCILER_SECRET_OLD": "an-old-value", "RECONCILER_SECRET_NEW": "a-new-value"}
@@ -186,21 +165,6 @@ class Saved:
             ran = self.apply()
         return ran
 
-    def kill(self, number: signal.Signals, hanging: str) -> int:
-        """Send a signal when all creates but a hanging one are made; return the exit code."""
-        words = [sys.executable, "-m", "reconciler", "apply", str(self.file), "-C"]
-        process = subprocess.Popen(
-            [*words, str(self.folder)],
-            env={"PATH": os.environ["PATH"], **self.environ},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        others = {f"new{index}" for index in range(5)} - {hanging}
-        with time_limit(process):
-            until(lambda: others <= self.running.exports().keys(), process)
-            process.send_signal(number)
-            return process.wait()
-
     def check_end(self) -> None:
         """Check that live state is END, and that nothing was made twice."""
         (web,) = [it for it in self.running.state()["projects"] if it["name"] == "Web"]
@@ -232,27 +196,6 @@ def test_f7_a_saved_plan_is_applied_again_after_exit_3(
     saved.check_end()
 
 
-@pytest.mark.parametrize(
-    ("number", "code", "when"),
-    [
-        (signal.SIGINT, 130, "before"),
-        (signal.SIGTERM, 130, "after"),
-        (signal.SIGKILL, -signal.SIGKILL, "before"),
-        (signal.SIGKILL, -signal.SIGKILL, "after"),
-    ],
-)
-def test_f7_a_saved_plan_is_applied_again_after_a_signal(
-    number: signal.Signals, code: int, when: str, saved: Saved, emulator: RunningEmulator
-) -> None:
-    fault(emulator, "new2", fault="hang", when=when)
-    assert saved.kill(number, "new2") == code
-    # It may have been killed before it sent the request: then the fault is still to come.
-    emulator.admin("PUT", "faults", [])
-    again = saved.finish()
-    assert again.code == 0, again.err
-    saved.check_end()
-
-
 @pytest.mark.parametrize("interval", ["hour", "week"])
 def test_i7_an_export_that_somebody_created_since_gets_nothing(
     interval: str, saved: Saved, emulator: RunningEmulator
@@ -269,81 +212,35 @@ def test_i7_an_export_that_somebody_created_since_gets_nothing(
     assert bool(emulator.writes()) is (interval == "hour")
 
 
-_OTHER = '"name": "new1",\n   "interval": '
-
-
-@pytest.mark.parametrize(
-    ("made", "files", "words", "code", "message"),
-    [
-        pytest.param(
-            (),
-            {"resources.yaml": END.replace(f'{_OTHER}"hour"', f'{_OTHER}"week"')},
-            (),
-            4,
-            "error: the saved plan is stale (1 difference); nothing was sent:\n"
-            '  batch_export.new1: interval is (not set) -> "week" now, '
-            'the saved plan has (not set) -> "hour"\n'
-            "  hint: make a new plan and have it reviewed\n",
-            id="stale, explained by field",
-        ),
-        pytest.param(
-            (),
-            {"reconciler.yaml": "version: 1\npolicy: {max_deletes: 0}\n"},
-            (),
-            5,
-            "",
-            id="the policy of today",
-        ),
-        pytest.param(
-            ("--no-inventory",),
-            {},
-            (),
-            4,
-            "hint: pass --no-inventory, as when the plan was made",
-            id="made without an inventory",
-        ),
-        pytest.param(
-            ("--rotate-secrets=batch_export.s",),
-            {},
-            (),
-            4,
-            "the plan was made with --rotate-secrets",
-            id="made with a rotation",
-        ),
-        pytest.param(
-            ("--rotate-secrets=batch_export.s",),
-            {},
-            ("--rotate-secrets=batch_export.a",),
-            64,
-            "batch_export.a: no secret to send again",
-            id="another rotation",
-        ),
-        pytest.param(
-            (),
-            {"reconciler.yaml": "version: 1\nenvironments: {staging: {}, production: {}}\n"},
-            ("-e", "staging"),
-            4,
-            "the plan was made for environment",
-            id="another environment",
-        ),
-        pytest.param(
-            (),
-            {},
-            ("--target", "batch_export.a"),
-            64,
-            "a saved plan has its own selection",
-            id="a selection of its own",
-        ),
-    ],
+_WEEK = END.replace(
+    '"name": "new1",\n   "interval": "hour"', '"name": "new1",\n   "interval": "week"'
 )
-def test_a_saved_plan_is_not_applied(
-    made: tuple[str, ...],
-    files: dict[str, str],
-    words: tuple[str, ...],
-    code: int,
-    message: str,
-    saved: Saved,
-) -> None:
+_STALE = """\
+error: the saved plan is stale (1 difference); nothing was sent:
+  batch_export.new1: interval is (not set) -> "week" now, the saved plan has (not set) -> "hour"
+  hint: make a new plan and have it reviewed
+"""
+_ENVIRONMENTS = "version: 1\nenvironments: {staging: {}, production: {}}\n"
+_STRICT = "version: 1\npolicy: {max_deletes: 0}\n"
+_ROTATE = "--rotate-secrets=batch_export."
+NOT_APPLIED: dict[str, tuple[list[str], dict[str, str], list[str], int, str]] = {
+    "stale, explained by field": ([], {"resources.yaml": _WEEK}, [], 4, _STALE),
+    "the policy of today": ([], {"reconciler.yaml": _STRICT}, [], 5, ""),
+    "no inventory": (["--no-inventory"], {}, [], 4, "hint: pass --no-inventory, as when the plan"),
+    "a rotation": ([f"{_ROTATE}s"], {}, [], 4, "the plan was made with --rotate-secrets"),
+    "another rotation": ([f"{_ROTATE}s"], {}, [f"{_ROTATE}a"], 64, "batch_export.a: no secret to"),
+    "another environment": (
+        *([], {"reconciler.yaml": _ENVIRONMENTS}, ["-e", "staging"]),
+        *(4, "the plan was made for environment"),
+    ),
+    "a selection": ([], {}, ["--target", "batch_export.a"], 64, "plan has its own selection"),
+}
+"""Options of the saved plan, files that changed since, options of `apply`; code and message."""
+
+
+@pytest.mark.parametrize("case", NOT_APPLIED)
+def test_a_saved_plan_is_not_applied(case: str, saved: Saved) -> None:
+    made, files, words, code, message = NOT_APPLIED[case]
     assert not made or saved.run("plan", *made, "--out", saved.file).code == 0
     saved.running.clear_requests()
     write(saved.folder, files)
@@ -414,156 +311,197 @@ def test_apply_a10_a_plan_that_shows_other_names_or_former_values_is_stale(
     assert emulator.writes() == []
 
 
-@pytest.mark.parametrize("seed", range(100 if LONG else 6))
-def test_a_forged_plan_applies_only_what_it_contains_and_what_is_planned_today(
-    seed: int, saved: Saved, emulator: RunningEmulator
-) -> None:
-    chance = random.Random(seed)  # noqa: S311 - repeatable
-    emulator.admin("POST", "snapshots/start")
-
-    def writes(*words: str | Path) -> tuple[int, list[tuple[str, str, str]]]:
-        """Apply from the start, and return the exit code and the writes."""
-        emulator.admin("POST", "snapshots/start/restore")
-        emulator.clear_requests()
-        ran = saved.run("apply", *words)
-        sent = [
-            (request["method"], request["path"], json.dumps(request["body"], sort_keys=True))
-            for request in emulator.requests()
-            if request["method"] != "GET"
-        ]
-        return ran.code, sorted(sent)
-
-    _, genuine = writes(saved.file)
-    assert genuine
-    plan = decode(saved.file.read_bytes())
-    other = plan
-    while other == plan:
-        other = forged(plan, chance)
-    saved.file.write_bytes(encode(other))
-    if chance.random() < 0.5:
-        write(saved.folder, {"resources.yaml": END.replace('"day"', '"week"', 1)})
-    _, today = writes("--auto-approve")
-    code, sent = writes(saved.file)
-    assert code in (0, 4), f"seed {seed}"
-    assert code == 0 or not sent, f"seed {seed}"
-    assert set(sent) <= set(genuine) & set(today), f"seed {seed}"
-
-
-# The audit log: secrets are masked in it.
-
-POSTGRES = """\
-projects:
-  web: {name: Web}
-batch_exports:
-  lake:
-    project: web
-    name: Lake
-    interval: hour
-    destination:
-      type: Postgres
-      config: {host: h, database: d, port: 5432, schema: public, table_name: a,
-               user: "${secret:env:U}", password: "${secret:env:P}"}
-"""
-LOGGED = [
-    "plain-secret",
-    'with"quote',
-    "back\\slash",
-    'both\\"of"them\\',
-    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\n-----END PRIVATE KEY-----",
-    "ünïcode✓",
-]
-
-
-def strings(value: Any) -> list[str]:
-    """Yield every text in a JSON value, names included."""
-    if isinstance(value, dict):
-        return [text for item in value.items() for part in item for text in strings(part)]
-    if isinstance(value, list):
-        return [text for item in value for text in strings(item)]
-    return [value] if isinstance(value, str) else []
-
-
-def leaks(log: Path, secret: str) -> list[str]:
-    """Return the texts of a log that contain a secret, decoded or as in the file."""
-    raw = log.read_text(encoding="utf-8")
-    texts = [text for line in raw.splitlines() for text in strings(json.loads(line))]
-    return [text for text in [*texts, raw] if secret in text]
-
-
-def put_live(emulator: RunningEmulator, config: dict[str, Any]) -> None:
-    lake = emulator.exports()["Lake"]
-    path = f"/api/projects/{lake['team_id']}/batch_exports/{lake['id']}/"
-    body = {"destination": {"type": "Postgres", "config": config}}
-    emulator.call("PATCH", path, body).raise_for_status()
-
-
-class Logged:
-    """A workspace that is applied with a secret, and the log of its next run."""
-
-    def __init__(self, folder: Path, emulator: RunningEmulator, secret: str) -> None:
-        self.folder, self.secret, self.log = folder / "w", secret, folder / "audit.jsonl"
-        files = {"reconciler.yaml": "version: 1\nsecrets: [P, U]\n", "all.yaml": POSTGRES}
-        write(self.folder, files)
-        self.environ = {**emulator.environ(), "U": "user-name", "P": secret}
-        assert self.run().code == 0
-
-    def run(self, *words: str | Path, **environ: str) -> Ran:
-        own = {**self.environ, **environ}
-        return reconciler("apply", "-C", self.folder, "--auto-approve", *words, environ=own)
-
-    def edit(self, old: str, new: str) -> None:
-        path = self.folder / "all.yaml"
-        path.write_text(path.read_text().replace(old, new))
-
-    def logged(self, *words: str, code: int = 0, **environ: str) -> str:
-        """Apply with a log, and return its text, in which the secret is not."""
-        ran = self.run("--log-file", self.log, *words, **environ)
-        assert ran.code == code, ran.err
-        assert leaks(self.log, self.secret) == []
-        return self.log.read_text()
-
-
-@pytest.mark.parametrize("secret", LOGGED)
-def test_a_secret_in_a_live_field_is_masked(
-    secret: str, tmp_path: Path, emulator: RunningEmulator
-) -> None:
-    applied = Logged(tmp_path, emulator, secret)
-    put_live(emulator, {"table_name": f"x {secret} y", "port": 6000})
-    assert "table_name" in applied.logged()
-
-
-def test_a_secret_in_the_error_of_a_change_is_masked(
-    tmp_path: Path, emulator: RunningEmulator
-) -> None:
-    applied = Logged(tmp_path, emulator, 'with"quote\\and more')
-    applied.edit("name: Lake", "name: Lake\n    state: absent")
-    rule = {
-        "match": {"method": "GET", "path": f"*{emulator.exports()['Lake']['id']}/"},
-        "fault": "edit",
-        "set": {"destination": {"config": {"table_name": f"x {applied.secret}"}}},
-    }
-    emulator.admin("PUT", "faults", [rule])
-    assert "table_name" in applied.logged(code=3)
+# The audit log.
 
 
 def test_a_secret_from_a_command_is_masked_in_the_logged_plan(
     tmp_path: Path, emulator: RunningEmulator
 ) -> None:
     """It is known only once it was run, which is before the plan is logged."""
-    secret = 'from"a command'
-    text = "version: 1\nsecrets: [P, U]\npolicy: {allow_exec_secrets: true}\n"
-    applied = Logged(tmp_path, emulator, secret)
-    write(applied.folder, {"secret.txt": secret, "reconciler.yaml": text})
-    put_live(emulator, {"table_name": f"x {secret} y"})
-    applied.edit("${secret:env:P}", "${secret:exec:cat secret.txt}")
-    applied.logged("--rotate-secrets", P="", RECONCILER_ALLOW_EXEC="1")
+    folder, log = tmp_path / "w", tmp_path / "audit.jsonl"
+    lake = s3(*["${secret:exec:cat secret.txt}"] * 2)
+    write(folder, workspace("policy: {allow_exec_secrets: true}\n", lake=lake))
+    write(folder, {"secret.txt": 'from"a command'})
+    environ = {**emulator.environ(), "RECONCILER_ALLOW_EXEC": "1"}
+    words = ("apply", "-C", folder, "--auto-approve")
+    assert reconciler(*words, environ=environ).code == 0
+    leak = {"destination": {"type": "S3", "config": {"prefix": 'x from"a command y'}}}
+    emulator.call("PATCH", emulator.path_of("lake"), leak).raise_for_status()
+    ran = reconciler(*words, "--rotate-secrets", "--log-file", log, environ=environ)
+    text = log.read_text(encoding="utf-8")
+    assert (ran.code, "prefix" in text, "a command" in text) == (0, True, False), ran.err
 
 
-def test_the_log_of_a_killed_run_can_be_read(tmp_path: Path, emulator: RunningEmulator) -> None:
+def test_the_log_of_a_killed_run_can_be_read(saved: Saved, tmp_path: Path) -> None:
     """Its last line may be cut off."""
-    applied = Logged(tmp_path, emulator, "pass-word")
-    applied.edit("5432", "5433")
-    applied.log.write_text(applied.logged() + '{"time": "2026-01-01T00:00')
-    audited = reconciler("show", applied.log)
+    log = tmp_path / "audit.jsonl"
+    assert saved.apply("--log-file", log).code == 0
+    log.write_text(log.read_text() + '{"time": "2026-01-01T00:00')
+    audited = reconciler("show", log)
     assert audited.code == 0, audited.err
-    assert "~ done  update batch_export.lake" in audited.out
+    assert "~ done  update batch_export.a" in audited.out
+
+
+# Deletions: what keeps a project, what its deletion deletes, and what is left to do.
+
+
+class Old:
+    """A clone in which a project with exports is applied, and removed from the files."""
+
+    def __init__(
+        self,
+        folder: Path,
+        service_of: StartService,
+        *exports: str,
+        dialect: str = "interface",
+        policy: str = "prune: true",
+        after: str = "",
+        **fields: Any,
+    ) -> None:
+        live = [no_op_export(name) for name in exports]
+        web = {"id": 1, "name": "Web", "batch_exports": [no_op_export("lake")]}
+        running = service_of(
+            seed(web, {"id": 2, "name": "Old", "batch_exports": live}), "--dialect", dialect
+        )
+        own = {name: {"project": "old", **fields} for name in exports}
+        settings = f"version: 1\npolicy: {{allow_project_deletion: true, {policy}}}\n"
+        files = {"reconciler.yaml": settings, "web.yaml": declared(lake={})}
+        old = declared({"old": {"name": "Old"}}, **own)
+        self.repo = repo = Repo.of(folder, running, **files, **{"old.yaml": old})
+        repo.apply()
+        write(repo.folder, {"old.yaml": after or "projects: {}\n"})
+        repo.git.commit("without the old project")
+        running.clear_requests()
+
+    def names(self) -> dict[str, list[str]]:
+        """Return the names of the exports of each project that is not pending deletion."""
+        return {
+            project["name"]: sorted(item["name"] for item in project["batch_exports"])
+            for project in self.repo.running.state()["projects"]
+            if not project.get("is_pending_deletion")
+        }
+
+
+ABSENT = {"state": "absent"}
+OLD = {"old": {"name": "Old", **ABSENT}}
+
+
+@pytest.mark.parametrize(
+    ("policy", "after"), [("prune: true", ""), ("", declared(OLD))], ids=["prune", "absent"]
+)
+def test_plan_d1_a_protected_export_keeps_its_project(
+    policy: str, after: str, service_of: StartService, tmp_path: Path
+) -> None:
+    protect = {"lifecycle": {"protect": True}}
+    old = Old(tmp_path, service_of, "dup", policy=policy, after=after, **protect)
+    words = " ".join(old.repo.apply(code=5).out.split())
+    assert "error: batch_export.dup is protected and would be deleted [protect]" in words
+    assert old.names() == {"Web": ["lake"], "Old": ["dup"]}
+
+
+@pytest.mark.parametrize("dialect", ["2025", "2026"])
+@pytest.mark.parametrize("absent", [False, True], ids=["prune", "absent"])
+def test_fidelity_f2_a_project_is_deleted_with_its_exports(
+    dialect: str, service_of: StartService, tmp_path: Path, *, absent: bool
+) -> None:
+    gone = declared(OLD, **{name: {"project": "old", **ABSENT} for name in "ab"})
+    old = Old(tmp_path, service_of, *"ab", dialect=dialect, after=gone if absent else "")
+    log = tmp_path / "log.jsonl"
+    assert "Applied: 3 deleted" in old.repo.apply("--log-file", str(log)).out
+    assert old.repo.running.writes() == [("DELETE", "2")]
+    assert old.names() == {"Web": ["lake"]}
+    assert old.repo.entries().keys() == {"project.web", "batch_export.lake"}
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    done = [line["address"] for line in lines if line["event"] == "done"]
+    assert done == ["project.old", "batch_export.a", "batch_export.b"]
+    again = old.repo.run("plan")
+    assert ("No changes." in again.out, "note:" in again.out) == (True, False)
+
+
+@pytest.mark.parametrize("dialect", ["interface", "2026"])
+def test_a_saved_deletion_of_a_project_continues(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    """Newer servers list the project while its deletion is pending."""
+    old = Old(tmp_path, service_of, *"ab", dialect=dialect)
+    service, saved = old.repo.running, tmp_path / "plan.json"
+    assert old.repo.run("plan", "--out", saved).code == 0
+    refusal = {"match": {"method": "DELETE"}, "fault": "error", "status": 403}
+    service.admin("PUT", "faults", [refusal])
+    assert old.repo.run("apply", saved).code == 3
+    assert old.names()["Old"] == ["a", "b"]
+    service.admin("DELETE", "faults")
+    # Another client deletes one of them in the meantime.
+    service.call("DELETE", service.path_of("a"))
+    assert old.repo.run("apply", saved).code == 0
+    assert old.names() == {"Web": ["lake"]}
+    assert old.repo.run("apply", saved).code == 0
+
+
+def test_a_project_whose_exports_cannot_be_listed_is_not_planned(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    repo = Old(tmp_path, service_of, "a").repo
+    lists = [{"match": {"path": "*/batch_exports/"}, "fault": "error", "status": 403}]
+    repo.running.admin("PUT", "faults", lists)
+    ran = repo.run("plan")
+    assert (ran.code, "403" in ran.err, "project.old" in ran.out) == (1, True, False)
+
+
+# The calls of one apply, its plan and its verification included.
+
+
+def projects(count: int = 100, **fields: Any) -> dict[str, Any]:
+    return {f"p{number}": {"name": f"P{number}", **fields} for number in range(count)}
+
+
+def exports(*, apart: bool = False, **fields: Any) -> dict[str, Any]:
+    """Return exports of one project, or apart in one each."""
+    return {f"e{n}": {"project": f"p{n if apart else 0}", **fields} for n in range(100)}
+
+
+IN_ONE, APART = declared(projects(1), **exports()), declared(projects(), **exports(apart=True))
+CALLS = {
+    "update projects, fields of the list": (
+        *(declared(projects()), declared(projects(timezone="Europe/Berlin")), 210),
+    ),
+    "update projects, settings": (
+        declared(projects(anonymize_ips=True)),
+        declared(projects(anonymize_ips=False)),
+        310,
+    ),
+    "update exports": (IN_ONE, declared(projects(1), **exports(interval="day")), 115),
+    "delete exports": (IN_ONE, declared(projects(1), **exports(**ABSENT)), 210),
+    "delete projects": (declared(projects()), declared(projects(**ABSENT)), 310),
+    "delete projects with an export each": (
+        *(APART, declared(projects(**ABSENT), **exports(apart=True, **ABSENT)), 310),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "is_saved"), [*((dialect, False) for dialect in DIALECTS), ("interface", True)]
+)
+@pytest.mark.parametrize("case", CALLS)
+def test_performance_calls_of_an_apply(
+    case: str, dialect: str, service_of: StartService, tmp_path: Path, *, is_saved: bool
+) -> None:
+    """One of a saved plan reads again what the plan depends on, however old the plan is."""
+    before, after, most = CALLS[case]
+    # A deletion is pending there, and read again.
+    most += 100 * (is_saved or (case.startswith("delete projects") and dialect == "2026"))
+    service, saved = service_of(None, "--dialect", dialect), tmp_path / "saved.json"
+
+    def calls_of(command: str, *words: str | Path) -> int:
+        service.clear_requests()
+        ran = reconciler(command, "-C", tmp_path / "w", *words, environ=service.environ())
+        assert ran.code == 0, ran.err
+        return len(service.requests())
+
+    policy = "policy: {prune: true, allow_project_deletion: true}\n"
+    write(tmp_path / "w", {"reconciler.yaml": f"version: 1\n{policy}", "a.yaml": before})
+    calls_of("apply", "--auto-approve")
+    write(tmp_path / "w", {"a.yaml": after})
+    if is_saved:
+        calls_of("plan", "--out", saved)
+    assert calls_of("apply", saved if is_saved else "--auto-approve") <= most

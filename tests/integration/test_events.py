@@ -1,41 +1,40 @@
-"""Events and the audit log, with processes whose streams fail."""
+"""Events and the audit log, with processes whose streams fail, and that get signals."""
 
 from __future__ import annotations
 
 import json
 import os
 import resource
+import signal
+import socket
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from reconciler.model.schemas import schema
+from tests.support import declared
 from tests.support.cli import Ran, reconciler, write
 from tests.support.devices import NEEDS_FULL_DISK
 from tests.support.emulator import RunningEmulator
-from tests.support.limits import time_limit, until
+from tests.support.limits import TIMEOUT, time_limit, until
 
 COUNT = 12
-EXPORT = "{project: web, name: E%d, interval: hour, destination: {type: NoOp, config: {}}}"
 PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 ALL = sorted(f"E{number}" for number in range(COUNT))
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    exports = "\n".join(f"  e{number}: {EXPORT % number}" for number in range(COUNT))
-    files = {
-        "reconciler.yaml": "version: 1\npolicy: {allow_project_deletion: true}\n",
-        "all.yaml": f"projects:\n  web: {{name: Web}}\nbatch_exports:\n{exports}\n",
-    }
-    return write(tmp_path / "w", files)
+    exports = {name.lower(): {"name": name} for name in ALL}
+    return write(tmp_path / "w", declared.workspace("", **exports))
 
 
 def apply(workspace: Path, emulator: RunningEmulator, *more: object) -> Ran:
@@ -261,3 +260,62 @@ def test_f9_a_reader_that_has_gone_changes_neither_files_nor_exit_code(
         code, _, _ = completed(workspace, emulator, *options, command="plan", **streams)
     assert code == 2
     assert file.exists()
+
+
+# Signals; tests/reliability has them in every state of an apply.
+
+
+def test_an_interrupted_apply_is_reported_and_converges_when_repeated(
+    workspace: Path, emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    log = tmp_path / "audit.jsonl"
+    # The run can't end before the signal arrives.
+    throttled = {"match": {"method": "POST", "from": 6}, "fault": "throttle", "retry_after": 800}
+    emulator.admin("PUT", "faults", [throttled])
+    with started(workspace, emulator, "--log-file", log, **PIPES) as process:
+        until(lambda: ended(log) >= 1, process)
+        process.send_signal(signal.SIGINT)
+        out, err = (part.decode() for part in process.communicate())
+    assert process.returncode == 130, err
+    assert "Stopping: waiting for running changes" in err
+    assert "Interrupted: " in out
+    assert "skipped: the run was interrupted" in err
+    emulator.admin("PUT", "faults", [])
+    again = apply(workspace, emulator)
+    assert again.code == 0, again.err
+    assert sorted(emulator.exports()) == ALL
+
+
+def test_ctrl_c_while_the_program_is_imported_prints_no_traceback(tmp_path: Path) -> None:
+    write(tmp_path, {"click.py": "import os, time; os.write(2, b'importing'); time.sleep(60)"})
+    words = [sys.executable, "-c", "from reconciler.commands import main; main()"]
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen(words, env=environ, **PIPES) as process, time_limit(process):
+        assert process.stderr is not None
+        assert process.stderr.read(9) == b"importing"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate() == (b"", b"")
+    assert process.returncode == -signal.SIGINT
+
+
+_SERVING = """
+import signal
+from reconciler.commands.demo import embedded_service
+with embedded_service() as service:
+    print(service["base_url"], flush=True)
+    signal.pause()
+"""
+
+
+def test_the_embedded_service_of_a_command_ends_if_the_command_is_killed() -> None:
+    words = [sys.executable, "-c", _SERVING]
+    with subprocess.Popen(words, **PIPES) as process, time_limit(process):
+        assert process.stdout is not None
+        address = urlsplit(process.stdout.readline().decode().strip())
+        process.kill()
+    # A service that still listens accepts the connection and does not close it: a time-out.
+    with suppress(ConnectionError):
+        while True:
+            ours = socket.create_connection((address.hostname, address.port), timeout=TIMEOUT)
+            with ours:
+                ours.recv(1)

@@ -3,47 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
+from tests.support.declared import s3, seed, workspace
 from tests.support.emulator import RunningEmulator
 
-WORKSPACE = {
-    "reconciler.yaml": "version: 1\nsecrets: [KEY, KEY_ID]\n",
-    "exports.yaml": """\
-projects:
-  web: {name: Web}
-batch_exports:
-  lake:
-    project: web
-    name: Lake
-    interval: hour
-    destination:
-      type: S3
-      config:
-        bucket_name: acme
-        region: eu-central-1
-        prefix: a/
-        aws_access_key_id: ${secret:env:KEY_ID}
-        aws_secret_access_key: ${secret:env:KEY}
-""",
-}
-
-
+SETTINGS = "secrets: [KEY, KEY_ID]\n"
+LAKE = s3("${secret:env:KEY_ID}", "${secret:env:KEY}")
 NEEDED = "needed by batch_export.lake"
 SECRETS = {"KEY_ID": "key-id-1234", "KEY": "hunter2hunter2"}
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    return write(tmp_path, WORKSPACE)
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path, workspace(SETTINGS, lake=LAKE))
 
 
-def apply(workspace: Path, environ: dict[str, str]) -> Ran:
-    return reconciler("apply", "-C", workspace, "--auto-approve", environ=environ)
+def apply(folder: Path, environ: dict[str, str], *words: str | Path) -> Ran:
+    given = {**SECRETS, **environ}
+    set_ones = {name: value for name, value in given.items() if value}
+    return reconciler("apply", "-C", folder, "--auto-approve", *words, environ=set_ones)
 
 
 @pytest.mark.parametrize(
@@ -62,28 +44,23 @@ def apply(workspace: Path, environ: dict[str, str]) -> Ran:
     ids=str,
 )
 def test_what_lets_a_run_fail_before_the_first_write(
-    workspace: Path, emulator: RunningEmulator, environ: dict[str, str], messages: tuple[str, ...]
+    folder: Path, emulator: RunningEmulator, environ: dict[str, str], messages: tuple[str, ...]
 ) -> None:
-    given = {**emulator.environ(), **SECRETS, **environ}
-    ran = apply(workspace, {name: value for name, value in given.items() if value})
+    ran = apply(folder, {**emulator.environ(), **environ})
     assert ran.code == 1
     assert all(message in ran.err for message in messages)
     assert "phx_wrong" not in ran.err + ran.out
     assert emulator.writes() == []
 
 
-READER = {
-    "organizations": [{"id": "org", "name": "O", "projects": [{"name": "Other"}]}],
-    "keys": [{"value": "phx_read", "scopes": ["batch_export:read", "project:read"]}],
-}
+READER = seed({"name": "Other"}, scopes=["batch_export:read", "project:read"])
 
 
 def test_plan_v11_a_key_without_write_scope_fails_every_change_and_quiet_says_why(
-    workspace: Path, service_of: StartService
+    folder: Path, service_of: StartService
 ) -> None:
-    environ = {**service_of(READER).environ(), **SECRETS}
-    ran = apply(workspace, environ)
-    quiet = reconciler("-q", "apply", "-C", workspace, "--auto-approve", environ=environ)
+    environ = service_of(READER).environ()
+    ran, quiet = apply(folder, environ), apply(folder, environ, "-q")
     assert ran.code == 3
     assert "· organization org\n" in ran.out
     assert quiet.err.startswith('✗ create of project.web "Web" failed: ')
@@ -95,65 +72,44 @@ def test_plan_v11_a_key_without_write_scope_fails_every_change_and_quiet_says_wh
 
 
 def test_x6_equal_refusals_of_one_cause_are_one_message_with_a_count(
-    workspace: Path, service_of: StartService
+    folder: Path, service_of: StartService
 ) -> None:
-    project, _, export = WORKSPACE["exports.yaml"].partition("batch_exports:\n")
-    project = project.replace("Web", "Other")
-    exports = (export.replace("lake", f"x{i}").replace("Lake", f"X{i}") for i in range(6))
-    write(workspace, {"exports.yaml": f"{project}batch_exports:\n{''.join(exports)}"})
-    ran = apply(workspace, {**service_of(READER).environ(), **SECRETS})
+    exports = {f"x{number}": LAKE for number in range(6)}
+    write(folder, workspace(SETTINGS, {"web": {"name": "Other"}}, **exports))
+    ran = apply(folder, service_of(READER).environ())
     assert ran.code == 3
     assert ran.err.count("missing required scope 'batch_export:write'") == 1
     assert "✗ 5 more failed for the same reason: batch_export." in ran.err
 
 
-def test_a_secret_in_live_state_is_masked_in_a_plan(
-    workspace: Path, emulator: RunningEmulator
+def test_a_secret_in_live_state_is_masked_where_it_stops_an_apply(
+    folder: Path, emulator: RunningEmulator
 ) -> None:
-    """A user pasted the key into the prefix: the plan must not show it to a reviewer."""
-    environ = {**emulator.environ(), **SECRETS}
-    applied = apply(workspace, environ)
+    """A user pasted the key into the prefix; tests/security/test_canaries.py has the plans."""
+    environ, saved, log = emulator.environ(), folder / "plan.json", folder / "log.jsonl"
+    applied = apply(folder, environ)
     assert applied.code == 0
     # plan_v11: what was applied where, and that it is complete.
     assert applied.out.startswith('Environment default "Demo" · http://')
     assert "Verified: the plan is empty.\n" in applied.err
-    export = emulator.exports()["Lake"]
-    path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
-    saved = workspace / "plan.json"
+    path = emulator.path_of("lake")
 
-    def leak(prefix: str) -> dict[str, Any]:
+    def leak(prefix: str) -> dict[str, object]:
         config = {"prefix": f"{prefix}/hunter2hunter2/"}
         return {"destination": {"type": "S3", "config": config}}
 
-    def plan(*options: str | Path) -> None:
-        ran = reconciler("plan", "-C", workspace, *options, environ=environ)
-        assert ran.code == 0
-        assert "***" in ran.out
-        assert "hunter2" not in ran.out + ran.err
-
     emulator.call("PATCH", path, leak("x")).raise_for_status()
-    for output_format in ("text", "json", "markdown"):
-        plan("--format", output_format)
-    plan("--out", saved)
-    assert "hunter2" not in saved.read_text()
-    assert reconciler("apply", saved, "-C", workspace, environ=environ).code == 0
-    assert emulator.exports()["Lake"]["destination"]["config"]["prefix"] == "a/"
-    emulator.call("PATCH", path, leak("x")).raise_for_status()
-    plan("--out", saved)
+    words = ("plan", "-C", folder, "--out", saved)
+    assert "***" in reconciler(*words, environ={**environ, **SECRETS}).out
     emulator.call("PATCH", path, leak("y")).raise_for_status()
-    stale = reconciler("apply", saved, "-C", workspace, environ=environ)
+    stale = reconciler("apply", saved, "-C", folder, environ={**environ, **SECRETS})
     assert stale.code == 4
-    assert "hunter2" not in stale.out + stale.err
     # The check just before the write reports the same.
-    rule = {
-        "match": {"method": "GET", "path": f"*{export['id']}/"},
-        "fault": "edit",
-        "set": leak("z"),
-    }
-    emulator.admin("PUT", "faults", [rule])
-    (file,) = (file for file in workspace.glob("*.yaml") if "name: Lake" in file.read_text())
-    file.write_text(file.read_text().replace("name: Lake", "name: Lake\n    state: absent"))
-    raced = apply(workspace, environ)
+    rule = {"match": {"method": "GET", "path": f"*{path[-10:]}"}, "fault": "edit"}
+    emulator.admin("PUT", "faults", [{**rule, "set": leak("z")}])
+    write(folder, workspace(SETTINGS, lake={**LAKE, "state": "absent"}))
+    raced = apply(folder, environ, "--log-file", log)
     assert raced.code == 3
     assert "modified since the plan was made" in raced.err
-    assert "hunter2" not in raced.out + raced.err
+    written = log.read_text() + saved.read_text()
+    assert "hunter2" not in stale.out + stale.err + raced.out + raced.err + written

@@ -25,9 +25,12 @@ from tests.support.simulated import no_op_export
 
 CI = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "main"}
 KEY = "PIPELINE_KEY"
-EVIL = "https://evil.example"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WEB = "projects: {web: {name: Web}}\n"
+
+
+def settings_of(extra: str = "", **environments: dict[str, str]) -> str:
+    return f"version: 1\nenvironments: {json.dumps(environments)}\n{extra}"
 
 
 @dataclass(frozen=True)
@@ -41,14 +44,13 @@ class Job:
     evil: Listener
 
     def settings(self, extra: str = "", **fields: str) -> str:
-        """Return a workspace file whose key comes from the variable of the pipeline."""
-        entry = {
-            "base_url": self.running.base_url,
-            "organization": self.running.organization,
-            "api_key": f"${{env:{KEY}}}",
-            **fields,
-        }
-        return f"version: 1\nenvironments: {json.dumps({'prod': entry})}\n{extra}"
+        return settings_of(extra, prod=self.entry(**fields))
+
+    def entry(self, **fields: str) -> dict[str, str]:
+        """Return an environment whose key comes from the variable of the pipeline."""
+        running, key = self.running, f"${{env:{KEY}}}"
+        own = {"base_url": running.base_url, "organization": running.organization, "api_key": key}
+        return {**own, **fields}
 
     def merge(self, files: dict[str, str]) -> None:
         """Commit files on the trusted branch."""
@@ -63,16 +65,13 @@ class Job:
         self.git.commit("proposed")
 
     def environ(self, **more: str) -> dict[str, str]:
-        """Return the variables of the job, with the API key in one of its own."""
         return {**CI, KEY: self.running.api_key, **more}
 
     def run(self, *words: str | Path, **more: str) -> Ran:
-        """Run a command on the workspace in the job."""
         command, *rest = words
         return reconciler(command, "-C", self.folder, *rest, environ=self.environ(**more))
 
     def plan(self, *words: str, **more: str) -> Ran:
-        """Run `plan`."""
         return self.run("plan", *words, **more)
 
     def refused(self, *texts: str, **more: str) -> None:
@@ -112,18 +111,12 @@ def moved(job: Job) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("plan",),
-        ("import", "--dry-run"),
-        ("backfill", "batch_export.lake", "--gaps", "--auto-approve"),
-        ("show", "project.web"),
-        ("apply", "--auto-approve"),
-    ],
+    [("backfill", "lake", "--gaps", "--auto-approve"), ("show", "web"), ("apply", "-y")],
 )
 def test_security_1_2_a_pull_request_moves_no_key_and_runs_no_command(
     job: Job, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    """Each of both alone is one of the hostile workspaces."""
+    """Each of both alone, `plan` and `import`: tests/security/hostile.py."""
     key = f"${{secret:exec:sh -c 'touch {tmp_path}/ran; echo k'}}"
     text = job.settings("policy: {allow_exec_secrets: true}\n", base_url=job.evil.url, api_key=key)
     job.propose({"reconciler.yaml": text})
@@ -142,13 +135,6 @@ def test_security_2_the_plan_names_the_new_address(job: Job) -> None:
     markdown = job.plan("--format", "markdown").out
     assert "> **Danger: takes effect after the merge.**" in markdown
     assert "refused by policy" not in (text + markdown).lower()
-
-
-def test_security_2_the_plan_names_an_address_without_the_other_settings(job: Job) -> None:
-    job.propose(
-        {"reconciler.yaml": f"version: 1\nenvironments: {{prod: {{base_url: '{EVIL}'}}}}\n"}
-    )
-    assert EVIL in job.dangers()["connection"]
 
 
 def test_security_1_the_plan_names_a_key_from_a_command(job: Job) -> None:
@@ -220,28 +206,15 @@ def test_security_25_no_tag_takes_the_place_of_a_trusted_branch_that_is_missing(
     job.refused("does not exist", RECONCILER_TRUST_REF="refs/remotes/origin/main")
 
 
-def test_security_25_a_workspace_that_is_not_on_the_trusted_branch_has_no_connection(
-    job: Job,
-) -> None:
-    job.propose({"../new/reconciler.yaml": job.settings(base_url=job.evil.url)})
-    ran = reconciler("plan", "-C", job.git.folder / "new", environ=job.environ())
-    assert ran.code == 1
-    named = "`base_url`, `organization`, `api_key` of environment prod cannot be trusted here"
-    assert f"{named}: refs/remotes/origin/main at " in ran.err
-    assert "--trust-workspace" in ran.err
-    assert job.evil.requests == []
-
-
 def test_what_only_the_files_of_this_folder_set_is_missing_on_the_trusted_branch(job: Job) -> None:
-    entry = json.loads(job.settings().splitlines()[1].partition(": ")[2])["prod"]
-    key = entry.pop("api_key")
-    job.merge({"reconciler.yaml": f"version: 1\nenvironments: {json.dumps({'prod': entry})}\n"})
+    whole = job.entry()
+    keyless = {name: value for name, value in whole.items() if name != "api_key"}
+    job.merge({"reconciler.yaml": settings_of(prod=keyless)})
     nowhere = job.plan()
     assert nowhere.code == 1
     assert "environment prod has no `api_key`\n" in nowhere.err
     assert "hint: set RECONCILER_API_KEY, or add api_key to the environment" in nowhere.err
-    entry["api_key"] = key
-    job.propose({"reconciler.yaml": f"version: 1\nenvironments: {json.dumps({'prod': entry})}\n"})
+    job.propose({"reconciler.yaml": settings_of(prod=whole)})
     here = job.plan()
     assert here.code == 1
     assert "error: `api_key` of environment prod cannot be trusted here: refs/" in here.err
@@ -271,28 +244,20 @@ def head_of(kind: str, job: Job) -> None:
 NO_BRANCH = "the default branch is not in this clone"
 
 
-@pytest.mark.parametrize(
-    ("prepare", "reason"),
-    [
-        pytest.param(
-            invalid,
-            "errors in the files of refs/remotes/origin/main: reconciler.yaml:2",
-            id="security 25: an invalid file",
-        ),
-        pytest.param(linked, "is not a regular file", id="security 25: a link"),
-        pytest.param(
-            partial(head_of, "remotes/origin"), NO_BRANCH, id="security 25: a branch named HEAD"
-        ),
-        pytest.param(
-            partial(head_of, "tags/refs/remotes/origin"),
-            NO_BRANCH,
-            id="security 25: a tag named HEAD",
-        ),
-    ],
-)
-def test_a_trusted_branch_that_cannot_be_read_is_an_error(
-    job: Job, prepare: Any, reason: str
-) -> None:
+UNREADABLE: dict[str, tuple[Callable[[Job], None], str]] = {
+    "an invalid file": (
+        invalid,
+        "errors in the files of refs/remotes/origin/main: reconciler.yaml",
+    ),
+    "a link": (linked, "is not a regular file"),
+    "a branch named HEAD": (partial(head_of, "remotes/origin"), NO_BRANCH),
+    "a tag named HEAD": (partial(head_of, "tags/refs/remotes/origin"), NO_BRANCH),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_security_25_a_trusted_branch_that_cannot_be_read_is_an_error(job: Job, case: str) -> None:
+    prepare, reason = UNREADABLE[case]
     prepare(job)
     job.refused(reason)
 
@@ -345,43 +310,31 @@ def lake(access: str, secret: str) -> dict[str, str]:
     return {"lake.yaml": exports.replace('"name"', '"project": "web", "name"')}
 
 
-@pytest.mark.parametrize(
-    ("merged", "proposed", "files", "dangers"),
-    [
-        pytest.param(
-            "policy: {max_changes: 0}\n",
-            "policy: {max_changes: 9}\n",
-            {},
-            {"max_changes": "1 change planned, the limit is 0"},
-            id="a limit that is raised",
-        ),
-        pytest.param(
-            "",
-            "policy: {allow_literal_secrets: true}\n",
-            lake("one", "two"),
-            {"allow_literal_secrets": "2 literal secrets in the configuration"},
-            id="security 1: the switch of literal secrets",
-        ),
-        pytest.param(
-            "secrets: [ONE]\n",
-            "secrets: [ONE, TWO]\n",
-            lake("${secret:env:ONE}", "${secret:env:TWO}"),
-            {"secrets": "new in `secrets:`: TWO"},
-            id="a new secret name",
-        ),
-        *(
-            pytest.param(TRUSTED, own, {}, {"rules.web": "m"}, id=f"a trusted rule is {name}")
-            for name, own in {
-                "removed": "policy: {}\n",
-                "weakened": WARNS,
-                "narrowed": ELSEWHERE,
-            }.items()
-        ),
-    ],
-)
-def test_what_a_pull_request_loosens_takes_effect_after_the_merge(
-    job: Job, merged: str, proposed: str, files: dict[str, str], dangers: dict[str, str]
-) -> None:
+LIMITED, TWO_SECRETS = "policy: {max_changes: 0}\n", lake("${secret:env:ONE}", "${secret:env:TWO}")
+LITERAL = "policy: {allow_literal_secrets: true}\n"
+LOOSENED: dict[str, tuple[str, str, dict[str, str], dict[str, str]]] = {
+    "a limit that is raised": (
+        *(LIMITED, "policy: {max_changes: 9}\n", {}),
+        {"max_changes": "1 change planned, the limit is 0"},
+    ),
+    "security 1: the switch of literal secrets": (
+        *("", LITERAL, lake("one", "two")),
+        {"allow_literal_secrets": "2 literal secrets in the configuration"},
+    ),
+    "a new secret name": (
+        *("secrets: [ONE]\n", "secrets: [ONE, TWO]\n", TWO_SECRETS),
+        {"secrets": "new in `secrets:`: TWO"},
+    ),
+    "a trusted rule is removed": (TRUSTED, "policy: {}\n", {}, {"rules.web": "m"}),
+    "a trusted rule is weakened": (TRUSTED, WARNS, {}, {"rules.web": "m"}),
+    "a trusted rule is narrowed": (TRUSTED, ELSEWHERE, {}, {"rules.web": "m"}),
+}
+"""What is merged, what is proposed, with files, and the dangers."""
+
+
+@pytest.mark.parametrize("case", LOOSENED)
+def test_what_a_pull_request_loosens_takes_effect_after_the_merge(job: Job, case: str) -> None:
+    merged, proposed, files, dangers = LOOSENED[case]
     job.merge({"reconciler.yaml": job.settings(merged)})
     job.propose({"reconciler.yaml": job.settings(proposed), **files})
     assert job.dangers() == dangers
@@ -394,11 +347,8 @@ def test_what_a_pull_request_loosens_takes_effect_after_the_merge(
 
 @pytest.mark.parametrize(
     ("merged", "proposed"),
-    [
-        pytest.param("policy: {max_changes: 0}\n", "policy: {max_changes: 0}\n", id="both"),
-        pytest.param("", "policy: {max_changes: 0}\n", id="a stricter one"),
-        pytest.param("", TRUSTED, id="a new rule"),
-    ],
+    [(LIMITED, LIMITED), ("", LIMITED), ("", TRUSTED)],
+    ids=["both", "a stricter one", "a new rule"],
 )
 def test_what_the_policy_of_a_pull_request_refuses_is_refused_at_once(
     job: Job, merged: str, proposed: str
@@ -450,16 +400,6 @@ def test_x3_ignored_warnings_are_those_that_the_trusted_branch_ignores_too(job: 
     assert "[unused-variable]" in job.run("validate").out
 
 
-def test_trust_workspace_uses_the_files(job: Job) -> None:
-    other = job.settings("policy: {max_changes: 9}\n", base_url=f"{job.running.base_url}/")
-    job.merge(
-        {"reconciler.yaml": job.settings("policy: {max_changes: 0}\n", base_url=job.evil.url)}
-    )
-    job.propose({"reconciler.yaml": other})
-    assert job.run("apply", "--auto-approve", "--trust-workspace").code == 0
-    assert job.evil.requests == []
-
-
 def test_a_clone_without_the_trusted_branch_has_the_strictest_policy(job: Job) -> None:
     job.git.run("remote", "remove", "origin")
     job.refused("the default branch is not in this clone", "fetch the default branch")
@@ -499,9 +439,7 @@ def test_a_plan_in_a_job_warns_about_a_key_that_may_write(
 
 
 def test_the_environment_is_decided_by_its_own_policy_on_the_trusted_branch(job: Job) -> None:
-    entry = json.loads(job.settings().splitlines()[1].partition(": ")[2])["prod"]
-    text = f"version: 1\nenvironments: {json.dumps({'prod': entry, 'other': entry})}\n"
-    job.propose({"reconciler.yaml": text})
+    job.propose({"reconciler.yaml": settings_of(prod=job.entry(), other=job.entry())})
     ran = job.plan("-e", "other")
     assert ran.code == 1
     assert "of environment other cannot be trusted here" in ran.err
