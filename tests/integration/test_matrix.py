@@ -1,7 +1,8 @@
 """Every command, with its main forms, in every kind of workspace.
 
 A command that reads neither writes to the service nor changes a file of the workspace; none
-crashes or shows a secret; each exits with the code of its form, or of `EXCEPTIONS`.
+crashes or shows a secret; each exits with the code of its form, or of `EXCEPTIONS`. Its JSON has a
+format version and is as its published schema says (issue 32).
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from typing import Any, NamedTuple
 import click
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 
-from reconciler.commands.program import cli
+from reconciler.commands.program import cli, command_of
+from reconciler.model.schemas import schema
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator, start_emulator
 from tests.support.git import Git
@@ -209,6 +212,7 @@ reads    0   plan --out {out}/saved.json --show-unmanaged -v
 reads    2   plan --detailed-exitcode
 reads    0   plan --target lake --summary
 reads    0   plan --format json
+reads    0   plan -e * --format json
 reads    0   plan --format github
 reads    0   plan --format gitlab
 reads    0   plan --format sarif
@@ -246,6 +250,7 @@ files    0   import {Stray}
 files    0   import
 reads    2   drift orders --write --diff
 files    2   drift orders --write
+files    2   drift orders --write --format json
 reads    0   mv lake pond --diff
 files    0   mv lake pond
 files    0   mv project.web shop
@@ -261,6 +266,7 @@ reads    0   status --all --project web
 reads    2   status --fail-on failing,lagging,paused
 reads    0   status --html {out}/page.html
 reads    0   status --format json
+reads    0   status -e * --format json
 reads    0   status --format markdown
 reads    0   status --format html
 reads    0   runs lake
@@ -290,9 +296,11 @@ service  0   pause lake --auto-approve
 service  0   pause {Stray} {Lake} --auto-approve --format json
 reads    64  unpause stray
 service  0   unpause {Stray} --auto-approve
+service  0   unpause {Stray} --auto-approve --format json
 reads    0   projects list
 reads    0   projects list --format json
 reads    0   projects show web
+reads    0   projects show web --format json
 reads    0   projects activity web
 reads    0   projects demo-data web
 service  0   projects reset-token web --auto-approve
@@ -329,6 +337,32 @@ FORMS = [
     Form(writes, int(code), command, " ".join(words))
     for writes, code, command, *words in map(str.split, TABLE.splitlines())
 ]
+
+
+SCHEMAS = {
+    "-e *": "environments",
+    "projects list": "projects",
+    "projects show": "project_details",
+    "show {log}": "audit",
+    "show": "resolved",
+    "validate": "diagnostics",
+    **dict.fromkeys(("apply", "pause", "unpause"), "event"),
+}
+"""Schemas of JSON by a part of the form. Others are named as the command."""
+
+
+def not_as_its_schema(form: Form, out: str) -> list[str]:
+    """Return what is wrong with the JSON that a form prints: one document, or events."""
+    name = next((SCHEMAS[part] for part in SCHEMAS if part in form.text), form.command)
+    known = schema(name)
+    assert known is not None, f"add the schema of the JSON of {form.text} to SCHEMAS"
+    documents = out.splitlines() if name == "event" else [out] * bool(out)
+    check = Draft202012Validator(known)
+    return [
+        f"is not as the schema {name} says: {error.message}"
+        for document in documents
+        for error in check.iter_errors(json.loads(document))
+    ]
 
 
 class Exceptional(NamedTuple):
@@ -392,6 +426,9 @@ def exception_of(kind: str, form: Form) -> Exceptional | None:
 
 def test_the_table_has_every_listed_command_and_no_other() -> None:
     named = {form.command for form in FORMS}
+    in_json = {form.command for form in FORMS if "--format json" in form.words}
+    for name in named - in_json:
+        assert not any("--format" in param.opts for param in command_of(name).params), name
     missing, removed = set(COMMANDS) - named, (named | set(IN_GIT)) - set(COMMANDS)
     assert not missing, f"new commands: add lines with their main forms to TABLE in {__file__}"
     assert not removed, f"removed commands: delete their lines of TABLE or IN_GIT in {__file__}"
@@ -499,6 +536,9 @@ def faults_of(world: World, form: Form) -> list[str]:
     shown = [secret for secret in HIDDEN if secret in ran.out + ran.err + written]
     if shown:
         faults.append(f"shows secrets: {shown}")
+    if "--format json" in form.words:
+        faults += not_as_its_schema(form, ran.out)
+        faults += ["prints no JSON"] if code in (0, 2, 3, 5) and not ran.out else []
     return [f"{form.text}: {fault}" for fault in faults]
 
 

@@ -33,11 +33,8 @@ policy:
       match: {action: create, name: W*}
       message: names begin with a team
       hint: call it team-web
-    small:
-      match: {action: create}
-      message: ask for a project first
-      severity: warn
 """
+WEB = "projects: {web: {name: Web}}\n"
 NO_WEB = "reconciler.yaml:4:5"
 
 
@@ -48,20 +45,8 @@ def block(language: str, name: str) -> str:
     return str(text)
 
 
-@pytest.fixture
-def plans(tmp_path: Path) -> Path:
-    """Return a folder with the saved plans that the page names."""
-    for name, source in PLANS.items():
-        write(tmp_path, {name: source.read_text(encoding="utf-8")})
-    return tmp_path
-
-
-def workspace(folder: Path, web: str) -> Path:
-    return write(folder, {"reconciler.yaml": RULES, "web.yaml": web})
-
-
 def test_a_rule_refuses_a_plan_and_its_apply(emulator: RunningEmulator, tmp_path: Path) -> None:
-    folder = workspace(tmp_path, "projects: {web: {name: Web}}\n")
+    folder = write(tmp_path, {"reconciler.yaml": RULES, "web.yaml": WEB})
     planned = reconciler("plan", "-C", folder, environ=emulator.environ())
     assert planned.code == 5
     assert f"{NO_WEB}: error: names begin with a team [rules.no-web]" in planned.out
@@ -71,42 +56,9 @@ def test_a_rule_refuses_a_plan_and_its_apply(emulator: RunningEmulator, tmp_path
     assert emulator.writes() == []
 
 
-def test_a_rule_that_warns_refuses_nothing(emulator: RunningEmulator, tmp_path: Path) -> None:
-    folder = workspace(tmp_path, "projects: {a: {name: A}, b: {name: B}}\n")
-    words = ("plan", "-C", folder, "--format", "json")
-    planned = reconciler(*words, environ=emulator.environ())
-    assert planned.code == 0
-    notes = {note["code"]: note["message"] for note in json.loads(planned.out)["notes"]}
-    assert notes["rules.small"] == "ask for a project first"
-
-
-def test_rules_of_an_environment_are_added_and_replace(
-    emulator: RunningEmulator, tmp_path: Path
-) -> None:
-    own = {"policy": {"rules": {"two": _any("other"), "three": _any("three")}}}
-    written = {
-        "version": 1,
-        "policy": {"rules": {"one": _any("one"), "two": _any("two")}},
-        "environments": {"prod": own, "staging": {}},
-    }
-    web = "projects: {web: {name: Web}}\n"
-    write(tmp_path, {"reconciler.yaml": json.dumps(written), "web.yaml": web})
-    words = ("plan", "-C", tmp_path, "-e", "prod", "--format", "json")
-    refusals = json.loads(reconciler(*words, environ=emulator.environ()).out)["refusals"]
-    assert {item["rule"]: item["message"] for item in refusals} == {
-        "rules.one": "one",
-        "rules.two": "other",
-        "rules.three": "three",
-    }
-
-
-def _any(message: str) -> dict[str, Any]:
-    return {"match": {"action": "*"}, "message": message}
-
-
 def test_the_workspace_on_the_page_is_valid(tmp_path: Path) -> None:
     text = block("yaml", "reconciler.yaml")
-    write(tmp_path, {"reconciler.yaml": text, "web.yaml": "projects: {web: {name: Web}}\n"})
+    write(tmp_path, {"reconciler.yaml": text, "web.yaml": WEB})
     ran = reconciler("validate", "-C", tmp_path, "--strict")
     assert ran.code == 0, ran.out
 
@@ -129,7 +81,8 @@ def test_editors_check_matches(inside: dict[str, Any], *, is_valid: bool) -> Non
 
 @pytest.mark.skipif(shutil.which("opa") is None, reason="opa is not installed")
 @pytest.mark.parametrize(("name", "count"), list(zip(PLANS, (1, 0), strict=True)))
-def test_the_rego_on_the_page_judges_saved_plans(plans: Path, name: str, count: int) -> None:
+def test_the_rego_on_the_page_judges_saved_plans(tmp_path: Path, name: str, count: int) -> None:
+    plans = write(tmp_path, {name: PLANS[name].read_text(encoding="utf-8")})
     write(plans, {"exports.rego": block("rego", "policy/exports.rego")})
     _opa(plans, "check", "--strict", "exports.rego")
     judged = _opa(plans, "eval", "-f", "raw", "-d", "exports.rego", "-i", name, "data.main.deny")

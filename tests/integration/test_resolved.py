@@ -59,6 +59,7 @@ def test_options_of_files_and_of_resources_do_not_mix(tmp_path: Path) -> None:
         ((ADDRESS, "--show-unmanaged"), 64, "--show-unmanaged requires a file"),
         ((ADDRESS, "--run", "1"), 64, "--run requires a file"),
         ((plan, "--run", "1"), 1, "plan.json is not an audit log"),
+        ((plan,), 1, "plan.json: not a plan file"),
         ((tmp_path / "none.json",), 1, "none.json can't be read"),
     ):
         refused = reconciler("show", *arguments)
