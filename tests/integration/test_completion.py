@@ -38,16 +38,11 @@ def values(*words: str | Path) -> list[str]:
     return [line.removeprefix("plain,") for line in lines if line]
 
 
-@pytest.mark.parametrize(
-    ("shell", "lines"),
-    [
-        ("bash", ["plain,production", "plain,staging"]),
-        ("zsh", ["plain", "production", "_", "plain", "staging", "_"]),
-        ("fish", ["plain,production", "plain,staging"]),
-    ],
-)
-def test_experience_34_every_shell_gets_environments(shell: str, lines: list[str]) -> None:
-    assert completed(shell, "plan", "-C", ACME, "-e", "").out.splitlines() == lines
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_experience_34_other_shells_get_environments(shell: str) -> None:
+    lines = completed(shell, "plan", "-C", ACME, "-e", "").out.replace("plain\n", "plain,")
+    shown = [line for line in lines.splitlines() if line != "_"]
+    assert shown == [f"plain,{name}" for name in ENVIRONMENTS]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +145,3 @@ def test_bash_completes_environments(tmp_path: Path) -> None:
     registered, *replies = ended.stdout.splitlines()
     assert registered.endswith("-F _reconciler_completion reconciler")
     assert replies == ["production"]
-
-
-def test_an_unknown_shell_is_bad_usage() -> None:
-    assert reconciler("completion", "tcsh").code == 64

@@ -37,21 +37,6 @@ def shown(repo: Repo, *more: str) -> dict[str, str]:
     return {name: item.out for name, item in ran.items()}
 
 
-def test_plan_o1_a_change_under_another_key_is_no_drift(repo: Repo) -> None:
-    repo.applied(lake=s3())
-    repo.git.run("switch", "--quiet", "-c", "feature")
-    repo.write(**{"lake-eu": s3(bucket_name="evil")})
-    repo.git.commit("key and bucket")
-    plans = shown(repo)
-    assert "Drift" not in plans["text"] + plans["html"]
-    assert "drift" not in plans["markdown"]
-    (change,) = [item for item in json.loads(plans["json"])["changes"] if item["fields"]]
-    assert change["reasons"] == ["changed_in_files"]
-    assert "No drift." in repo.run("drift").out
-    assert repo.run("drift", "--write").code == 0
-    assert "evil" in (repo.folder / "resources.yaml").read_text()
-
-
 def test_plan_o3_what_is_loosened_is_in_every_format_of_an_empty_plan(repo: Repo) -> None:
     was = {"lifecycle": {"protect": True}}
     repo.applied(lake=was, pond={}, gone={})
@@ -109,26 +94,6 @@ def test_r6_a_field_and_a_protection_that_are_left_are_named(repo: Repo) -> None
         words = repo.run("plan", "--format", output).out
         assert "protection is removed: batch_export.lake" in words
         assert "batch_export.lake: end_at is no longer managed" in " ".join(words.split()), words
-
-
-def test_plan_d5_unset_leaves_the_value_that_an_earlier_commit_set(repo: Repo) -> None:
-    ends = {"end_at": "2090-01-01T00:00:00Z"}
-    defaults = 'defaults: {batch_export: {start_at: "2020-01-01T00:00:00Z"}}\n'
-    write(repo.folder, {"reconciler.yaml": SETTINGS + defaults})
-    repo.applied(lake=ends)
-    repo.commit(lake={"end_at": "${unset}", "start_at": "${unset}"})
-    plan = repo.run("plan")
-    assert "No changes." in plan.out
-    assert "warning" not in plan.err
-    assert repo.run("validate", "--strict").code == 0
-    repo.apply()
-    write(repo.folder, {"reconciler.yaml": SETTINGS})
-    repo.commit("removed after it", lake={})
-    assert "No changes." in repo.run("plan").out
-    repo.commit("again", lake=ends)
-    repo.apply()
-    repo.write(lake={})
-    assert 'end_at  "2090' in repo.run("plan").out
 
 
 @pytest.mark.parametrize(
