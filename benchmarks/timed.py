@@ -150,12 +150,12 @@ def commits(settings: Settings) -> Result:
 
 
 def _applied(plan: Plan, folder: Path) -> Sequence[str]:
-    """Make a hundred commits, and apply the last one. Return them, oldest first."""
-    first = min(folder.glob("exports/*"))
-    text = first.read_text(encoding="utf-8")
+    """Make a hundred commits that change every file, and apply the last. Return them by age."""
+    texts = {file: file.read_text(encoding="utf-8") for file in folder.glob("exports/*")}
     made = []
     for number in range(_COMMITS[-1]):
-        first.write_text(f"{text}# {number}\n", encoding="utf-8")
+        for file, text in texts.items():
+            file.write_text(f"{text}# {number}\n", encoding="utf-8")
         git(folder, "commit", "-q", "-a", "-m", "Change")
         made.append(git(folder, "rev-parse", "HEAD"))
     connected(plan.service, "apply", "--auto-approve", *at(plan.place)).run()
