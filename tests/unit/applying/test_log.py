@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 import shutil
@@ -53,42 +52,27 @@ def masked(text: str) -> str:
     return text.replace(SECRET, "***")
 
 
-def failing(error: Exception, *, after: int = 0) -> Callable[[Record], None]:
-    def listen(record: Record) -> None:
-        if record.sequence > after:
-            raise error
-
-    return listen
-
-
 @pytest.mark.parametrize(
-    "error",
+    ("error", "reason"),
     [
-        OSError(28, "No space left on device"),
-        BrokenPipeError(32, "Broken pipe"),
-        ValueError("I/O operation on closed file"),
-        AttributeError("'NoneType' object has no attribute 'write'"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (ValueError("I/O operation on closed file"), "ValueError"),
     ],
 )
-def test_f9_a_listener_that_fails_gets_no_more_events_and_the_others_do(error: Exception) -> None:
+def test_f9_a_listener_that_fails_gets_no_more_events_and_the_others_do(
+    error: Exception, reason: str
+) -> None:
     written: list[Record] = []
-    bus = bus_of(
-        Output("the audit log x.jsonl", failing(error, after=2), required=True),
-        Output("progress", written.append),
-    )
+
+    def fail(record: Record) -> None:
+        if record.sequence > 2:
+            raise error
+
+    bus = bus_of(Output("the log", fail, required=True), Output("progress", written.append))
     for event in (Planned(PLAN), Verifying(), Verifying(), Verifying(), Ended(Report())):
         bus(event)
     assert len(written) == 5
-    (problem,) = bus.problems
-    assert problem.startswith("the audit log x.jsonl is incomplete: ")
-    assert problem.endswith("; 3 of 5 events are missing")
-
-
-def test_f9_a_required_listener_that_can_not_write_the_plan_refuses_the_run() -> None:
-    full = failing(OSError(28, "No space left on device"))
-    with pytest.raises(ReconcilerError, match=r"^the log can't be written: No space left on dev"):
-        bus_of(Output("the log", full, required=True))(Planned(PLAN))
-    bus_of(Output("progress", full))(Planned(PLAN))
+    assert bus.problems == (f"the log is incomplete: {reason}; 3 of 5 events are missing",)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +162,6 @@ AZURE = {
 @pytest.mark.parametrize(
     ("environ", "actor", "job_url"),
     [
-        ({}, None, None),
         ({"GITHUB_ACTOR": "", "CI_JOB_URL": ""}, None, None),
         (GITHUB, "ada", "https://github.example/acme/data/actions/runs/42"),
         (
@@ -205,21 +188,6 @@ def test_a_run_without_a_user_has_an_id_of_its_own(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("getpass.getuser", unknown)
     assert run_info({}).user is None
     assert run_info({}).id != run_info({}).id
-
-
-def test_the_log_and_a_stream_get_the_same_lines(tmp_path: Path) -> None:
-    stream, seen = io.BytesIO(), list[Event]()
-    outputs = Outputs(tmp_path / "audit.jsonl", stream)
-    runtime = Runtime(environ=GITHUB, now=lambda: NOW, listen=seen.append)
-    with recording(outputs, runtime, str) as bus:
-        bus(Planned(PLAN))
-        bus(Ended(Report()))
-    texts = {path.read_bytes() for path in tmp_path.iterdir()} | {stream.getvalue()}
-    assert len(texts) == 1
-    first, last = map(json.loads, texts.pop().splitlines())
-    assert first["started_by"]["actor"] == "ada"
-    assert (first["run"], last["event"]) == (first["started_by"]["id"], "ended")
-    assert len(seen) == 2
 
 
 GONE = "it was removed or replaced during the run"

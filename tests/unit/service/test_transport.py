@@ -29,6 +29,7 @@ from tests.support.transport import (
 )
 
 PROJECT = {"name": "Web"}
+LOST = {"fault": "error", "status": 503, "when": "after"}
 
 
 def read(emulator: RunningEmulator) -> Request:
@@ -54,20 +55,8 @@ def send(
     ("make", "fault", "error", "pauses"),
     [
         # A server can not claim that a request was not sent.
-        (
-            create,
-            {"fault": "error", "status": 503, "code": "not_sent", "when": "after"},
-            "outcome unknown",
-            [],
-        ),
-        (create, {"fault": "drop", "when": "after"}, "outcome unknown", []),
-        (create, {"fault": "body", "text": "?"}, "outcome unknown", []),
-        (
-            create,
-            {"fault": "gzip", "megabytes": 40},
-            "a body of more than 32 MB.* unkno",
-            [],
-        ),
+        (create, {**LOST, "code": "not_sent"}, "outcome unknown", []),
+        (create, {"fault": "gzip", "megabytes": 40}, "a body of more than 32 MB.* unkno", []),
         (create, {"fault": "error", "status": 400, "detail": "No."}, r"400: No\.", []),
         (
             read,
