@@ -23,6 +23,7 @@ from tests.emulator.operations import (
     runs,
     set_clock,
     settings,
+    statuses,
 )
 
 
@@ -57,16 +58,12 @@ def test_crashes_of_backfills(api: Api) -> None:
     export = api.create(**no_op())
     first = begun(api, export, "2026-10-01T02:00:00+02:00", "2026-10-01T05:00:00+02:00")
     assert backfill(api, export, START, END).status_code == 500
-    api.emulator.advance(hours=1)
-    begun(api, export)
-    assert len(backfills(api, export)) == 2
     if api.dialect == "2025":
         base, zone = f"{export['id']}-Backfill-", "00:00+00:00"
         start, end = f"2026-10-01T00:{zone}", f"2026-10-01T03:{zone}"
         assert first == {"backfill_id": f"{base}{start}-{end}"}
         assert begun(api, export, START, None) == {"backfill_id": f"{base}{start}-END"}
         assert begun(api, export, None, END) == {"backfill_id": f"{base}START-{end}"}
-        assert {row["start_at"] for row in backfills(api, export)} == {START, None}
 
 
 NO_DATA = {
@@ -99,9 +96,6 @@ RANGES: dict[tuple[str, ...], dict[str, Range]] = {
             *("01:00 02:00 03:00", {"start_at": at("01:00")}),
         ),
     },
-    ("interface",): {
-        "the start moves": (no_op(), "01:20", "00:00 03:00", "01:00 02:00 03:00", {}),
-    },
     NEWEST: {
         "days follow local time and have 23 to 25 hours": (
             *(BERLIN, "", "2026-03-28 2026-03-31"),
@@ -118,11 +112,6 @@ RANGES: dict[tuple[str, ...], dict[str, Range]] = {
         ),
         "no data at all": ({}, "never", "00:00 03:00", "", NO_DATA),
         "data after the range": ({}, "09:00", "00:00 03:00", "", NO_DATA),
-        "other forms of dates": (
-            *({"interval": "day"}, "", "20260101 20260103"),
-            " ".join(f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)),
-            {},
-        ),
         "a week": (
             *({"interval": "week"}, "", "2026-W01-7 2026-W02-7"),
             *("2026-01-04T00:00:00Z 2026-01-11T00:00:00Z", {}),
@@ -154,17 +143,14 @@ def test_a_backfill_without_start(api: Api) -> None:
     if api.dialect == "2026":
         detail = invalid(backfill(api, export, None, END))
         assert detail == "Backfilling from the beginning of time is not enabled for this team."
-    elif api.dialect == "interface":
-        # The document has no null bounds: the export's own creation takes the place of the start.
-        assert backfill(api, export, None, None).status_code == 200
     else:
-        begun(api, export, None, "2000-01-01T00:00:00Z")
+        # The interface has no null bounds: the export's own creation takes the place of the start.
+        begun(api, export, None, None if api.dialect == "interface" else "2000-01-01T00:00:00Z")
         api.emulator.advance(minutes=10)
-        assert len(runs(api, export)) == 1
         assert runs(api, export, "?ordering=data_interval_start&start=-90y") == []
 
 
-@fact("8.1", "older servers refuse a range without data", *OLD)
+@fact("8.1", "older servers refuse a range without data, and have no limit", *OLD)
 def test_ranges_without_data_in_older_servers(api: Api) -> None:
     export = api.create(**no_op())
     settings(api, first_data_at="never")
@@ -173,23 +159,8 @@ def test_ranges_without_data_in_older_servers(api: Api) -> None:
     settings(api, first_data_at=at("01:20"))
     early = backfill(api, export, "2026-09-01T00:00:00Z", START)
     assert "contains no data. The earliest possible" in invalid(early)
-    answer = begun(api, export)
-    if api.dialect == "2025":
-        assert "2026-10-01T01:00:00+00:00" in answer["backfill_id"]
-
-
-@fact("1.10", "a backfill on the organization path answers the export; real servers crash")
-def test_backfills_on_the_organization_path(api: Api) -> None:
-    export = api.create(**no_op())
-    path = f"{api.organization}batch_exports/{export['id']}/backfill/"
-    answer = api.call("POST", path, {"start_at": START, "end_at": END})
-    wanted = {"interface": 200, "2025": 500, "2026": 404}
-    assert answer.status_code == wanted[api.dialect]
-    if api.dialect == "interface":
-        shown = {**answer.json(), "latest_runs": None}
-        assert shown == {**api.get(export), "latest_runs": None}
-        api.emulator.advance(minutes=30)
-        assert len(intervals(api, export)) == 3
+    settings(api, backfill_limit=0)
+    begun(api, export)
 
 
 @pytest.mark.parametrize(
@@ -197,8 +168,6 @@ def test_backfills_on_the_organization_path(api: Api) -> None:
     [
         ("2026-01-01T00:00:00", "2026-01-01T02:00:00Z", "Input 2026-01-01T00:00:00 is naive."),
         ("yesterday", "2026-01-01T02:00:00Z", "Input yesterday is not a valid ISO formatted"),
-        (7, "2026-01-01T02:00:00Z", "Input 7 is not a valid ISO formatted"),
-        ("0001-01-01T00:00:00+14:00", "2026-01-01T02:00:00Z", "is not a valid ISO formatted"),
         ("2026-01-01T02:00:00Z", "2026-01-01T02:00:00Z", "'start_at' {order} 'end_at'"),
         ("2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z", "'start_at' {order} 'end_at'"),
         ("2026-01-01T00:00:00Z", "2100-01-01T00:00:00Z", "is in the future"),
@@ -219,17 +188,13 @@ def test_dates_of_daily_and_weekly_backfills(api: Api) -> None:
     weekly = api.create(name="w", interval="week", offset_day=1)
     detail = invalid(backfill(api, daily, "2026-09-01T00:00:00Z", "2026-09-03"))
     assert "'2026-09-01T00:00:00Z' is not a valid ISO formatted date." in detail
-    eastern = api.create(name="t", interval="day", timezone="Asia/Tokyo")
-    outside = backfill(api, eastern, "0001-01-01", "2026-09-01")
-    assert "'0001-01-01' is not a valid" in invalid(outside)
     assert "expect only the date component" in detail
     begun(api, daily, "2026-09-01", "2026-09-03")
     row = backfills(api, daily)[0]
     assert (row["start_at"], row["end_at"]) == ("2026-09-01T08:00:00Z", "2026-09-03T08:00:00Z")
     detail = invalid(backfill(api, weekly, "2026-09-06", "2026-09-14"))
-    assert detail == (
-        "Input 2026-09-06 is not on the correct day of the week for this batch export. 2026-09-06 "
-        "is a Sunday but this batch export is configured to run weekly on Monday."
+    assert detail.endswith(
+        " is a Sunday but this batch export is configured to run weekly on Monday."
     )
     begun(api, weekly, "2026-09-07", "2026-09-21")
     begun(api, daily, "20260101", "2026-W02-1")
@@ -250,19 +215,11 @@ def test_too_many_backfills(api: Api) -> None:
     assert detail.startswith("This team already has 5 batch export backfills running.")
     assert "retry-after" not in answer.headers
     newest = backfills(api, second)[0]["id"]
-    cancel = of(api, second, f"backfills/{newest}/cancel/")
-    assert api.call("POST", cancel, {}).json() == {"cancelled": True}
+    api.call("POST", of(api, second, f"backfills/{newest}/cancel/"), {}).raise_for_status()
     begun(api, second, START, "2026-10-02T00:00:00Z")
     settings(api, backfill_limit=0)
-    export = api.create()
-    invalid(backfill(api, export, None, "soon"))
-    refused(backfill(api, export, "late", "soon"), 429, "too_many_concurrent_backfills")
-
-
-@fact("8.1", "older servers have no limit", *OLD)
-def test_no_limit(api: Api) -> None:
-    settings(api, backfill_limit=0)
-    begun(api, api.create())
+    invalid(backfill(api, first, None, "soon"))
+    refused(backfill(api, first, "late", "soon"), 429, "too_many_concurrent_backfills")
 
 
 @fact("8.3", "a backfill is Starting while it estimates, then Running, then ended", *REAL)
@@ -309,8 +266,6 @@ def test_reading_a_backfill(api: Api) -> None:
     assert (set(row) & added == added) is (api.dialect == "2026")
     other = api.create(name="other", **no_op())
     refused(api.call("GET", of(api, other, f"backfills/{row['id']}/")), 404, "not_found")
-    export = api.create(**no_op())
-    begun(api, export)
     path = f"/api/projects/2/batch_exports/{export['id']}/backfills/"
     assert get(api, path)["results"] == []
     refused(api.call("POST", path, {"start_at": START, "end_at": END}), 404, "not_found")
@@ -372,8 +327,7 @@ def test_a_failing_run_in_a_backfill(api: Api) -> None:
     row = backfills(api, export)[0]
     assert row["status"] == "Completed"
     assert row["progress"] == {"total_runs": 3, "finished_runs": 3, "progress": 1.0}
-    own = [run for run in runs(api, export) if run["backfill"] == row["id"]]
-    assert sorted(run["status"] for run in own) == ["Completed", "Completed", "Failed"]
+    assert sorted(statuses(api, export)) == ["Completed", "Completed", "Failed"]
     if api.dialect == "2026":
         assert row["total_records_count"] == 20
 
@@ -405,10 +359,8 @@ def test_unpausing_with_a_backfill(api: Api) -> None:
     set_clock(api, "2026-10-07T15:30:00Z")
     api.call("POST", of(api, export, "unpause/"), {"backfill": True})
     api.emulator.advance(minutes=29)
-    made = intervals(api, export)
-    assert len(made) == 5
-    assert made[0][0].startswith("2026-10-07T10:20:00")
-    assert made[0][1].startswith("2026-10-07T11:20:00")
+    made = [(start[:16], end[:16]) for start, end in intervals(api, export)]
+    assert (len(made), made[0]) == (5, ("2026-10-07T10:20", "2026-10-07T11:20"))
     if api.dialect == "2026":
         answer = api.call("POST", of(api, export, "unpause/"), {"backfill": "x"})
         invalid(answer, "backfill")

@@ -32,7 +32,8 @@ SHORT, WEEK = "every 5 minutes", {"interval": "week", "offset_day": 2, "offset_h
 QUARTER, DAY = {"interval": "every 15 minutes"}, {"interval": "day", "offset_hour": 5}
 NO_OFFSET = "offset_hour is not applicable for non-daily/weekly intervals"
 NO_DAY = "offset_day is not applicable for non-weekly intervals"
-MOMENT, BERLIN = "2026-01-01T00:00:00Z", {"timezone": "Europe/Berlin"}
+MOMENT, LATER = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
+BERLIN = {"timezone": "Europe/Berlin"}
 DENIED = "403 permission_denied"
 TOO_SHORT = f"{DENIED}: Higher frequency batch exports are not enabled for this team."
 BAD_FILTERS, BAD_HOUR = "400 invalid_input filters", "400 invalid_input offset_hour"
@@ -126,7 +127,6 @@ FIELDS: Table = {
         ],
         "MERGE needs a key, and is not checked on other models": [
             ({**HOGQL, **MERGE}, {"primary_key": None}, KEY),
-            ({**HOGQL, **MERGE}, {"name": "New"}, {"name": "New"}),
             (POST, {**HOGQL, "incremental_mode": "MERGE"}, WITHOUT_KEY),
             (POST, {"incremental_mode": "MERGE"}, {"incremental_mode": "MERGE"}),
         ],
@@ -134,7 +134,6 @@ FIELDS: Table = {
             (POST, {**HOGQL, "hogql_query": ""}, "400 blank hogql_query"),
             (POST, {**HOGQL, "primary_key": []}, "400 empty primary_key"),
             (POST, {**HOGQL, "primary_key": [""]}, "400 blank primary_key__0"),
-            (POST, {**HOGQL, "version_key": []}, "400 empty version_key"),
         ],
         "fields of another model are refused": [
             *both({}, {"primary_key": ["id"]}, f"{KEY}: 'primary_key' {NOT_HOGQL}"),
@@ -143,7 +142,6 @@ FIELDS: Table = {
                 *({"model": "persons"}, {"hogql_modifiers": MODIFIERS}),
                 "400 invalid_input hogql_modifiers",
             ),
-            *both({"model": "persons"}, {"filters": GOOD}, BAD_FILTERS),
             *both({"model": "sessions"}, {"filters": GOOD}, BAD_FILTERS),
         ],
     },
@@ -192,14 +190,10 @@ QUERIES: Table = {
                 row
                 for query, detail in (
                     ("select * from events", "Unsupported HogQL query"),
-                    (
-                        "select nope from events",
-                        "Invalid HogQL query: Unable to resolve field: nope",
-                    ),
+                    ("select nope from events", "Invalid HogQL query: Unable to resolve..."),
                     ("select a from persons", "Query must only SELECT FROM events"),
                     ("select event from events join persons on 1 = 1", "JOINs are not supported"),
                     ("nonsense", "Failed to parse query"),
-                    ("select a from events union all select b", ""),
                 )
                 for row in both({}, {"hogql_query": query}, f"{BAD_QUERY}: {detail}")
             ),
@@ -217,7 +211,6 @@ QUERIES: Table = {
             *both(HOGQL, {"hogql_query": None}, BAD_QUERY),
             *both(HOGQL, {"hogql_query": "SELEC nonsense"}, BAD_QUERY),
             *both(HOGQL, {"hogql_query": "select"}, BAD_QUERY),
-            *both(HOGQL, {"hogql_query": "select count( from events"}, BAD_QUERY),
             *both(HOGQL, {"hogql_query": "select (1] from events"}, BAD_QUERY),
         ],
         "the model hogql accepts any query and shows it as sent": [
@@ -308,7 +301,7 @@ def test_pausing(api: Api) -> None:
     paused = api.get(export)
     assert paused["last_paused_at"] is not None
     api.call("POST", f"{path}/pause")
-    assert api.get(export)["last_updated_at"] == paused["last_updated_at"]
+    assert api.get(export) == paused
     assert api.call("POST", f"{path}/unpause/", {}).json()["paused"] is False
     assert api.get(export)["last_paused_at"] == paused["last_paused_at"]
     assert api.patch(api.create(), paused=True).json()["last_paused_at"] is None
@@ -351,6 +344,8 @@ def test_the_organization_path(api: Api) -> None:
     assert api.call("POST", f"{path}pause/", {}).status_code == 200
     created = api.call("POST", base, api.body()).status_code
     assert created == (201 if api.dialect == "interface" else 500)
+    backfilled = api.call("POST", f"{path}backfill/", {"start_at": MOMENT, "end_at": LATER})
+    assert backfilled.status_code == {"interface": 200, "2025": 500, "2026": 404}[api.dialect]
     for change in ({"hogql_query": "select event from events"}, {"interval": SHORT}):
         # Inferred: a change that needs the project finds none. The interface has no crashes.
         crashed = api.call("PATCH", path, change).status_code == 500
@@ -379,6 +374,6 @@ def test_no_organization_list(service_of: StartService, dialect: str) -> None:
 def test_deletion(api: Api) -> None:
     path = f"{api.project}{api.create()['id']}/"
     assert api.call("DELETE", path).status_code == 204
-    refused(api.call("GET", path), 404, "not_found")
-    refused(api.call("DELETE", path), 404, "not_found")
+    for method in ("GET", "DELETE"):
+        refused(api.call(method, path), 404, "not_found")
     assert api.call("GET", api.project).json()["count"] == 0

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import pty
-import socket
 import stat
 import subprocess
 import sys
@@ -15,10 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from reconciler.emulator.server import command, listening_socket
+from reconciler.emulator.server import command
 from tests.emulator.facts import Api, fact
 from tests.support.emulator import start_emulator
-from tests.support.limits import TIMEOUT, limited, time_limit
+from tests.support.limits import limited, time_limit
 
 
 def refusal(*options: str) -> str:
@@ -62,27 +60,6 @@ def test_the_options_for_limits_and_hosts(
     assert answer.status_code == 200
     limits = answer.json()["windows"]
     assert [(window["calls"], window["seconds"]) for window in limits] == windows
-
-
-def test_accepted_connections_do_not_wait_for_acknowledgements() -> None:
-    """Without TCP_NODELAY each answer on a kept connection takes about 40 ms more."""
-
-    async def accepted_option() -> int:
-        option: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-
-        async def accepted(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            connection = writer.get_extra_info("socket")
-            option.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
-            writer.close()
-
-        with listening_socket("127.0.0.1", 0) as listening:
-            async with await asyncio.start_server(accepted, sock=listening):
-                _, writer = await asyncio.open_connection(*listening.getsockname())
-                value = await asyncio.wait_for(option, TIMEOUT)
-                writer.close()
-        return value
-
-    assert asyncio.run(accepted_option()) == 1
 
 
 @pytest.mark.parametrize(

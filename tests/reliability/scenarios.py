@@ -280,16 +280,6 @@ def projects_of(count: int, exports: int = 0, *, live: bool = True) -> Scenario:
     return Scenario("interface", tuple(projects) if live else (), head)
 
 
-def removed_projects_of(count: int) -> Scenario:
-    """Return a plan that deletes projects with an export each."""
-    plan = _Building("interface")
-    plan.project("web", {}, {})
-    for number in range(count):
-        plan.project(f"p{number}", {}, None)
-        plan.export(f"e{number}", noop("x"), None, project=f"p{number}")
-    return plan.done()
-
-
 def creates_of(count: int) -> Scenario:
     """Return a plan of creates in one live project."""
     exports = {f"e{n}": {"name": f"E{n}", "project": "web", **noop("x")} for n in range(count)}

@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.model.settings import Window
 from tests.reliability.runs import Ran, applier
-from tests.reliability.scenarios import Scenario, creates_of, projects_of, removed_projects_of
+from tests.reliability.scenarios import Scenario, creates_of, projects_of
 from tests.reliability.service import Call, running_service
 from tests.support.limits import LONG
 from tests.support.virtual_loop import run_virtually
@@ -62,18 +62,6 @@ def test_a_run_costs_few_calls(tmp_path: Path, scenario: Scenario, creates: int,
     assert len(calls) <= most
 
 
-def test_fidelity_f2_deleting_30_projects_sends_nothing_for_the_exports_in_them(
-    tmp_path: Path,
-) -> None:
-    """For each project: its details, what is in it, a check, and the request; and ten lists."""
-    scenario = removed_projects_of(30)
-    _, calls = applied(scenario, tmp_path, base=scenario)
-    deleted = [call.path for call in calls if call.method == "DELETE"]
-    assert len(deleted) == 30
-    assert not [path for path in deleted if "batch_exports" in path]
-    assert len(calls) <= 4 * 30 + 10
-
-
 @pytest.mark.parametrize("live", [True, False], ids=["live-projects", "new-projects"])
 def test_creates_always_have_as_many_calls_in_flight_as_allowed(
     tmp_path: Path, *, live: bool
@@ -122,14 +110,3 @@ def test_changes_that_wait_for_the_rate_cost_few_calls(
     changed = {call.path for call in calls if call.method == method}
     assert len(changed) == 120
     assert len(calls) <= most * 120 + 10
-
-
-def test_performance_updates_that_wait_are_checked_by_lists(tmp_path: Path) -> None:
-    """300 details, 300 updates, and lists."""
-    window, scenario = Window(480, 60), projects_of(300)
-    projects = {
-        key: {**own, "timezone": "Europe/Berlin"} for key, own in scenario.head["projects"].items()
-    }
-    changed = replace(scenario, head={"projects": projects})
-    _, calls = applied(changed, tmp_path, (window.calls, window.seconds), rate=(window,))
-    assert len(calls) <= 630

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -34,7 +33,6 @@ COMMANDS = {
     "drift": ("drift", "--write", "-e", "production"),
     "promote": ("promote", "--from", "staging", "--to", "production"),
 }
-DRAFT = ".reconciler.0123456789abcdef"
 MOST = 60
 POINTS = [
     (command, point)
@@ -83,27 +81,3 @@ def test_apply_a4_each_file_is_old_or_new(
     drafts = {name for name in left if name.startswith(".reconciler.")}
     for name, text in left.items():
         assert name in drafts or text in (old.get(name), new.get(name))
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        *(("validate",), ("plan",), ("drift",), ("status",), ("gaps",)),
-        *(("show", "web"), ("compare", "staging", "production"), ("projects", "list"), ("doctor",)),
-    ],
-    ids=lambda words: words[0],
-)
-def test_t3_a_journal_in_a_checkout_moves_nothing(
-    words: Sequence[str], emulator: RunningEmulator, tmp_path: Path
-) -> None:
-    """T3: older versions finished what a journal beside the workspace file describes."""
-    folder = write(tmp_path, FILES)
-    (folder / DRAFT).write_text("projects: {}\n", encoding="utf-8")
-    journal = f'[["{DRAFT}", "projects.yaml"]]\n[{(folder / DRAFT).stat().st_ino}]\n'
-    (folder / ".reconciler.journal").write_text(journal, encoding="utf-8")
-    Git.init(folder).commit("start")
-    before = texts(folder)
-    environment = () if words[0] in ("validate", "compare") else ("-e", "staging")
-    ran = reconciler(*words, *environment, "-C", folder, environ=emulator.environ())
-    assert ran.code in (0, 1, 2), ran.err
-    assert texts(folder) == before
