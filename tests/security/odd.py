@@ -24,7 +24,9 @@ TYPES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1.5, 10**12, 10**30, 1e308, [], {}, [1], {"a": 1}, [None], [{}]),
     *("", "x", "0", "\x00", "9" * 5_000, [["a"]], {"": None}, {"id": []}),
 )
-ODD = (*TIMES, *TYPES)
+REMOVED = object()
+"""Removes what is at the place."""
+ODD = (*TIMES, *TYPES, REMOVED)
 _KEPT = frozenset({"authorization", "content-type"})
 
 
@@ -57,13 +59,15 @@ class OddService:
         self.seen[place] = None
         value = holder[key]
         if place == self.place:
-            holder[key] = self.value
             self.hits += 1
+            holder[key] = self.value
+            if self.value is REMOVED:
+                del holder[key]
         elif isinstance(value, dict):
-            for name in value:
+            for name in list(value):
                 self._visit(value, name, (*place, name))
         elif isinstance(value, list):
-            for position in range(len(value)):
+            for position in reversed(range(len(value))):
                 self._visit(value, position, (*place, "*"))
 
 

@@ -63,15 +63,7 @@ def without_privileges() -> Iterator[None]:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        ("validate",),
-        ("plan",),
-        ("mv", "web", "shop"),
-        ("show", "web"),
-        ("import",),
-        ("apply", "--auto-approve"),
-        ("backfill", "web", "--from", "2026-01-01", "--to", "2026-01-02", "--auto-approve"),
-    ],
+    [("validate",), ("mv", "web", "shop"), ("show", "web"), ("import",), ("apply",)],
     ids=" ".join,
 )
 @pytest.mark.parametrize("name", ["reconciler.yaml", "exports", "exports/web.yaml", "."])
@@ -117,25 +109,19 @@ def test_security_19_odd_files(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("plan", "-C", "x" * 300),
-        ("plan", "-C", "a/b"),
-        ("validate", "-C", "file"),
-        ("show", "x" * 300),
-        ("show", "workspace/reconciler.yaml/plan.json"),
+        *(("plan", "-C", name) for name in ("x" * 300, "a/b", "file")),
+        *(("show", name) for name in ("x" * 300, "workspace/reconciler.yaml/plan.json")),
         ("apply", "loop", "-C", "workspace"),
-        ("init", "-C", "file"),
-        ("init", "-C", "file/below"),
-        ("init", "-C", "x" * 300),
-        ("init", "-C", "loop"),
-        ("import", "-C", "workspace", "--into", "x" * 300),
-        ("import", "-C", "workspace", "--into", "reconciler.yaml"),
-        ("plan", "-C", "workspace", "--out", "x" * 300),
-        ("plan", "-C", "workspace", "--out", "none/plan.json"),
-        ("plan", "-C", "workspace", "--out", "file/plan.json"),
-        ("plan", "-C", "workspace", "--out", "loop"),
-        ("apply", "-C", "workspace", "--auto-approve", "--log-file", "file/log"),
-        ("apply", "-C", "workspace", "--auto-approve", "--log-file", "x" * 300),
-        ("apply", "-C", "workspace", "--auto-approve", "--log-file", "loop"),
+        *(("init", "-C", name) for name in ("file", "file/below", "x" * 300, "loop")),
+        *(
+            (*words, "-C", "workspace", option, name)
+            for words, option, names in (
+                (("import",), "--into", ("x" * 300, "reconciler.yaml")),
+                (("plan",), "--out", ("x" * 300, "none/plan", "file/plan", "loop")),
+                (("apply", "--auto-approve"), "--log-file", ("x" * 300, "file/log", "loop")),
+            )
+            for name in names
+        ),
     ],
     ids=lambda arguments: " ".join(arguments)[:60],
 )
@@ -283,17 +269,7 @@ def test_experience_18_a_full_disk_leaves_the_old_files(
 
 # Streams
 
-COMMANDS = [
-    ["plan"],
-    ["--help"],
-    ["plan", "--out", "-"],
-    ["plan", "--format", "json"],
-    ["validate"],
-    ["show", "web"],
-    ["import", "--dry-run"],
-    ["explain"],
-    ["--version"],
-]
+COMMANDS = [["plan"], ["--help"], ["plan", "--out", "-"], ["import", "--dry-run"], ["--version"]]
 
 
 def with_streams(

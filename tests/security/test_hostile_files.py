@@ -22,7 +22,6 @@ from reconciler import paths as limits
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.errors import ReconcilerError, UnreadableFile
 from reconciler.files.loading import load_all
-from reconciler.files.references import Expansion
 from reconciler.files.resource_files import fits_path
 from reconciler.files.sources import FolderSource
 from reconciler.files.yaml_loader import parse
@@ -162,16 +161,6 @@ def test_security_13_a_commit_is_read_within_the_same_limits(
         source.read("b.yaml")
 
 
-def test_security_13_what_references_expand_to_is_bounded_in_total(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    expansion, value = Expansion(), [["lake"] * 8]
-    assert expansion.measured(nested(limits.MAX_DEPTH + 1))[1] == limits.MAX_DEPTH + 2
-    limit(monkeypatch, "reconciler.files.references", MAX_TOTAL_EXPANDED=25)
-    size, _ = expansion.measured(value)
-    assert [expansion.count(size) for _ in range(3)] == [False, False, True]
-
-
 def test_security_13_loading_stops_when_references_expand_to_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,13 +173,6 @@ def test_security_13_loading_stops_when_references_expand_to_too_much(
     codes = checked(tmp_path, {"reconciler.yaml": workspace, **files})
     assert list(codes) == ["too-large-value"]
     assert "in total" in codes["too-large-value"].message
-
-
-def nested(depth: int) -> list[object]:
-    value: list[object] = []
-    for _ in range(depth):
-        value = [value]
-    return value
 
 
 def merge_chain(keys: int, links: int) -> str:
@@ -300,29 +282,8 @@ def test_security_13_loading_stops_after_too_many_errors(
 def hostile_text(dice: random.Random) -> str:
     """Return a file from a grammar of what readers dislike."""
     words = [
-        "no",
-        "1e999",
-        "'${var:v9}'",
-        "${",
-        "*a",
-        "0o7",
-        "~",
-        "'",
-        '"',
-        "|",
-        "?",
-        "<<",
-        "{<<:*a}",
-    ]
-    words += [
-        "[" * 300,
-        "&a x",
-        "!t x",
-        "\t",
-        "\x00",
-        "x" * 5_000,
-        "\ufeff",
-        "- - - x",
+        *("no", "1e999", "'${var:v9}'", "${", "*a", "0o7", "~", "'", '"', "|", "?", "<<"),
+        *("{<<:*a}", "[" * 300, "&a x", "!t x", "\t", "\x00", "x" * 5_000, "\ufeff", "- - - x"),
         "%TAG !a! b",
     ]
     keys = ["projects", "batch_exports", "a", "'<<'", "<<", "? [a]", "name", "password", "x" * 900]
@@ -348,8 +309,8 @@ def test_security_13_random_hostile_files_are_reported(tmp_path: Path, seed: int
         assert len(ran.out + ran.err) < 500_000
 
 
-@pytest.mark.parametrize("provider", ["env", "secret:env", "file", "secret:file", "var", "nope"])
-@pytest.mark.parametrize("output_format", ["text", "json", "sarif", "github"])
+@pytest.mark.parametrize("provider", ["env", "secret:file", "var", "nope"])
+@pytest.mark.parametrize("output_format", ["text", "json"])
 def test_security_n9_a_long_reference_is_not_printed(
     tmp_path: Path, provider: str, output_format: str
 ) -> None:

@@ -1,8 +1,7 @@
-"""Whatever the service answers: an error at most, nothing twice, and bounded memory and time."""
+"""Large answers need little memory."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,11 +11,9 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.support.cli import write
-from tests.support.emulator import DIALECTS
-from tests.support.limits import LONG, time_limit
+from tests.support.limits import time_limit
 from tests.support.loopback import serving
 
-ANSWERS, CHUNK = (2_000, 250) if LONG else (12, 12)
 MOST_MEGABYTES = 256
 MEASURED = """\
 import sys
@@ -28,25 +25,6 @@ finally:
     sys.stderr.write(f"\\n{peak_megabytes()}")
 """
 PAGE = '{"count": 1, "next": null, "results": [%s]}'
-
-
-@pytest.mark.parametrize("chunk", range(ANSWERS // CHUNK))
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_security_12_changed_answers_do_no_harm(dialect: str, chunk: int, tmp_path: Path) -> None:
-    arguments = [dialect, str(10_000 * chunk), str(CHUNK), str(tmp_path)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.security.mutating", *arguments],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    with process, time_limit(process):
-        out, err = process.communicate()
-    assert process.returncode == 0, err.decode()
-    summary = json.loads(out)
-    assert not summary["problems"], "\n".join(summary["problems"])
-    assert summary["changed"] >= CHUNK
-    assert summary["megabytes"] < MOST_MEGABYTES
 
 
 @pytest.mark.parametrize(

@@ -269,20 +269,16 @@ def test_security_8_arguments(tmp_path: Path) -> None:
             (payload,),
             ("plan", f"--{payload}"),
             ("plan", payload),
-            ("plan", *here, "--target", payload),
-            ("plan", *here, "-e", payload),
-            ("plan", *here, "--base", payload),
-            ("plan", *here, "--rate", payload),
-            ("plan", *here, "--format", payload),
-            ("plan", "-C", payload),
+            *(
+                ("plan", *here, option, payload)
+                for option in ("--target", "-e", "--base", "--rate", "--format", "-C")
+            ),
             ("apply", payload, *here),
             ("show", "--run", payload, workspace / "reconciler.yaml"),
             ("backfill", payload, *here, "--from", payload, "--to", payload),
             ("explain", payload),
             ("mv", *here, payload, "new"),
-            ("mv", *here, "web", payload),
             ("init", *here, "-e", payload),
-            ("show", payload),
         ):
             run(*arguments, codes=(1, 64))
 

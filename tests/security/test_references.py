@@ -128,27 +128,6 @@ def test_security_1_commands_of_resources_run_only_in_apply(job: Job, command: s
     assert not started.exists()
 
 
-@pytest.mark.parametrize(
-    "connection",
-    [
-        "{base_url: 'http://127.0.0.1:1/${env:PLAIN}', organization: o}",
-        "{base_url: 'http://127.0.0.1:1', organization: '${env:PLAIN}'}",
-        "{base_url: 'http://127.0.0.1:1', organization: o, api_key: '${env:GITHUB_TOKEN}'}",
-        "{base_url: 'http://127.0.0.1:1', organization: o, api_key: '${secret:file:/etc/passwd}'}",
-        "{base_url: 'http://127.0.0.1:1', organization: o, api_key: '${secret:file:../key}'}",
-        "{base_url: 'http://127.0.0.1:1', organization: o, api_key: '${secret:file:.netrc}'}",
-    ],
-)
-def test_security_2_a_connection_reads_nothing_that_is_not_listed(
-    job: Job, connection: str
-) -> None:
-    write(job.folder, {"../key": SECRET, ".netrc": SECRET})
-    job.write("projects: {}\n", f"environments: {{a: {connection}}}")
-    ran = reconciler("plan", "-C", job.folder, environ={"PLAIN": SECRET, "GITHUB_TOKEN": SECRET})
-    assert (ran.code, SECRET in ran.out + ran.err) == (1, False)
-    assert "reconciler.yaml:2:" in ran.err
-
-
 # Variables
 
 
