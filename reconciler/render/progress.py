@@ -42,8 +42,10 @@ _REFUSED = "Correct what the service refused, then apply again. Completed change
 _ERASED = "\r\x1b[K"
 _REDRAW_AFTER = 0.1
 _LINE_AFTER = 5.0
+_SAME_AFTER = 60.0
 _SHORTEST_WAIT = 2.0
-"""Seconds between status lines on a terminal and elsewhere, and of the shortest wait shown."""
+"""Seconds between status lines on a terminal and elsewhere, between those with nothing new, and of
+the shortest wait shown."""
 _MOST_COLLECTIONS = 4
 """Collections in a status line: several environments have more."""
 _SKIPS = 3
@@ -201,6 +203,11 @@ class Status(Struct):
             parts.append(f"{self.calls:,} call{'' if self.calls == 1 else 's'}")
         return f"{self.phase:<11}" + " · ".join([*parts, *self._delay(now)])
 
+    @property
+    def reached(self) -> object:
+        """What the status line says, without calls and times, which count on in every wait."""
+        return self.phase, len(self.ended), tuple(self.collections.values()), self.reason
+
     def _delay(self, now: float) -> list[str]:
         """Return what is waited for."""
         if self.waits_until - now > 0 and self.reason:
@@ -218,8 +225,9 @@ class Progress(Struct):
     """A listener that writes a line when a change ends, and a status line now and then.
 
     On a terminal (`live`) the status is the last line and is overwritten. Elsewhere it is a line
-    every few seconds and whenever a wait begins. `verbose` writes a line for each request,
-    and `debug` one for each wait and for what was loaded and decided, too.
+    when something new was reached or is waited for, every few seconds at most, and each minute.
+    `verbose` writes a line for each request, and `debug` one for each wait and for what was loaded
+    and decided, too.
     `clock` returns monotonic seconds. Failures go to `write_error`.
     """
 
@@ -233,6 +241,7 @@ class Progress(Struct):
     _shown_at: float = 0.0
     _status: Status = field(default_factory=Status)
     _visible: bool = False
+    _reached: set[object] = field(default_factory=set)
     _skips: Counter[str] = field(default_factory=Counter)
     _refusals: dict[str, list[Failed]] = field(default_factory=dict)
 
@@ -283,13 +292,16 @@ class Progress(Struct):
         self._refusals.clear()
 
     def _show(self, now: float, *, due: bool) -> None:
-        interval = _REDRAW_AFTER if self.live else _LINE_AFTER
+        interval, reached = _REDRAW_AFTER if self.live else _LINE_AFTER, self._status.reached
+        if not self.live and reached in self._reached:
+            due, interval = False, _SAME_AFTER
         if not due and now - self._shown_at < interval:
             return
         text = printable(self._status.text(now))
         if not text:
             return
         self._shown_at = now
+        self._reached.add(reached)
         if self.live:
             # A line that fills the last cell wraps and can't be overwritten.
             self.write(_ERASED + crop(text, 0, 0, width=self.width - 1).text)
