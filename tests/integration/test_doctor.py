@@ -104,6 +104,10 @@ CASES: dict[str, tuple[str, dict[str, str], dict[str, str], int, tuple[str, ...]
         ("key: can't connect to http://127.0.0.1:1", "key: refused check `base_url`"),
     ),
     "invalid files": ("phx_all", {}, INVALID, 1, ("configuration: run `reconciler v", 'key: "Ev')),
+    "invalid files and no variables": (
+        *("", {}, INVALID, 1),
+        ("configuration: failed 1 error", "connection: warning not checked"),
+    ),
     "unknown key": ("phx_all", UNKNOWN_KEY, {}, 1, ("key: 401",)),
     "least scopes": ("phx_read", {}, WORKSPACE, 0, (*LEAST, "organizations: not shown to this")),
     "a scope": ("phx_exports", {}, WORKSPACE, 1, ("scopes to plan: missing: project:read",)),

@@ -235,6 +235,7 @@ async def _service(session: Session | None, workspace: Workspace) -> list[Check]
     """Return the checks of the connection, the key, its scopes and limits, and the organization.
 
     Without a usable workspace, variables name the service, and scopes for every kind are checked.
+    What the variables lack may be in files with errors: it is no failure then.
     """
     name, checks = "connection", list[Check]()
     try:
@@ -243,6 +244,9 @@ async def _service(session: Session | None, workspace: Workspace) -> list[Check]
             with tempfile.TemporaryDirectory() as empty:
                 nowhere = replace(workspace, folder=Path(empty), environment=None)
                 used = open_session(nowhere, drafts={WORKSPACE_FILE: "version: 1\n"})
+        has_errors = session is None and (workspace.folder / WORKSPACE_FILE).exists()
+        if has_errors and used.loaded.connection is None:
+            return [Check.warning(name, "not checked: the configuration has errors")]
         if headers := used.loaded.reachable().headers:
             checks.append(Check.fine("headers", ", ".join(headers)))
         name = "key"
