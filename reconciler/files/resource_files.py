@@ -29,7 +29,7 @@ from reconciler.files.yaml_loader import Parse, parse
 from reconciler.kinds import all_kinds, kinds_by_collection, kinds_by_name
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Desired
-from reconciler.model.text import choice, listed, nearest, quoted
+from reconciler.model.text import choice, joined, listed, nearest, quoted
 from reconciler.model.values import Address, Path, mapping_of
 from reconciler.paths import (
     MAX_FILES,
@@ -52,6 +52,10 @@ _KEY = re.compile(rb"^[\s?\"'{-]*([\w./$-]+)[\"']?[ \t]*:(?:\s|$)", re.MULTILINE
 """A key at any indentation: files of other tools have some."""
 _RESOURCE_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SIMILAR = 0.85
+_SYNTAX = frozenset({"bad-yaml", "conflict-marker", "tab-indent"})
+"""The codes of errors that end parsing, in YAML of other tools, too."""
+_TEMPLATE = re.compile(rb"{{|{%|<%")
+"""What only templates have: they become YAML when a tool has filled them in."""
 _MISNAMED = ("reconciler.yml", "reconciler.yaml")
 _OF_THE_WORKSPACE = (DEFAULTS, ANCHORS)
 """The keys that resource files share with the workspace file."""
@@ -81,10 +85,13 @@ class ResourceFiles(Struct, frozen=True):
         named = {glob for glob in resource_globs(self.workspace) if not _has_wildcard(glob)}
         for name in selected_files(self.source, self.workspace, self.problems):
             raw = self._read(name)
+            own = DiagnosticCollector()
             if raw is None:
                 read.append(Document(name, unread=True))
-            elif name not in named and _is_foreign(raw, name, self.parse):
+            elif name not in named and _is_foreign(raw, name, self.parse, own):
                 self.skipped.append(name)
+                if not _TEMPLATE.search(raw):
+                    self._report_broken(own)
                 if is_misnamed(name):
                     message = f"not read: a workspace file has the name {WORKSPACE_FILE}"
                     self.problems.error("misnamed-workspace", message, at=Mark(name))
@@ -92,9 +99,19 @@ class ResourceFiles(Struct, frozen=True):
                 read.append(self.parse(raw, name, self.problems))
         return read
 
+    def _report_broken(self, own: DiagnosticCollector) -> None:
+        """Report a syntax error: nothing else says whether the file has resources."""
+        is_chosen = "resources" in self.workspace.value
+        report = self.problems.error if is_chosen else self.problems.warning
+        for item in own.diagnostics:
+            if item.code in _SYNTAX:
+                hint = joined(item.hint, "or list only the resource files with `resources:`")
+                report(item.code, f"not read: {item.message}", at=item.at, hint=hint)
+
     def note_skipped(self) -> None:
-        """Add one note about all skipped files without an error."""
-        names = [name for name in self.skipped if not is_misnamed(name)]
+        """Add one note about all skipped files that have no other diagnostic."""
+        reported = {item.at.file for item in self.problems.diagnostics if item.at is not None}
+        names = [name for name in self.skipped if name not in reported]
         if not names:
             return
         what = "file is not a resource file" if len(names) == 1 else "files are not resource files"
@@ -257,24 +274,28 @@ def _similar() -> frozenset[str]:
     return frozenset(words | {_form(name.rpartition("_")[2]) for name in kinds_by_collection()})
 
 
-def _is_foreign(raw: bytes, file: str, parse: Parse) -> bool:
+def _is_foreign(raw: bytes, file: str, parse: Parse, problems: DiagnosticCollector) -> bool:
     """Return whether a file has no resources, nor a mistake in place of them.
 
     A resource file has a collection, or a similar word, as a key at the top. In one that is no
     mapping any line may begin with a collection: a mistake must not hide resources. Files without
-    keys are not foreign.
+    keys are not foreign. The errors of the file go to `problems`.
     """
     if not _KEY.search(raw):
         return False
     document = Document(file, unread=True)
     with suppress(LoadingStopped):
-        document = parse(raw, file, DiagnosticCollector())
+        document = parse(raw, file, problems)
     if isinstance(document.value, dict):
         only_defaults = document.value.keys() - {ANCHORS} == {DEFAULTS}
         keys = mapping_of(document.value[DEFAULTS]) if only_defaults else document.value
         return not any(map(_is_similar, keys))
     # A similar word at any depth, such as `reports`, is usual in files of other tools.
-    return not any(_form(key.decode(errors="ignore")) in _similar() for key in _KEY.findall(raw))
+    for match in _KEY.finditer(raw):
+        key, at = match[1].decode(errors="ignore"), match.start(1)
+        if _form(key) in _similar() or (raw[at - 1 : at] in (b"", b"\n") and _is_similar(key)):
+            return False
+    return True
 
 
 def _is_similar(key: str) -> bool:

@@ -169,6 +169,8 @@ def test_experience_7_files_of_other_tools_are_skipped_with_one_note(tmp_path: P
         ("\ufeffproject: {}\n", "unknown-field"),
         ("just text\n", "not-a-mapping"),
         ("<html>404: Not found</html>\n", "unknown-field"),
+        ("batch_exprts:\n  a: [\n", "bad-yaml"),
+        ("lake:\n\tname: Lake\n", "tab-indent"),
     ],
 )
 def test_experience_7_a_mistake_in_a_resource_file_is_not_skipped(
@@ -177,6 +179,24 @@ def test_experience_7_a_mistake_in_a_resource_file_is_not_skipped(
     found = told(tmp_path, text)
     assert code in codes(found)
     assert all(diagnostic.level is not Level.NOTE for diagnostic in found)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text", "level"),
+    [
+        ("", "lake: [\n", Level.WARNING),
+        ("resources: ['*.yml']\n", "lake: [\n", Level.ERROR),
+        ("", "  batch_exprts: [\n", Level.WARNING),
+        ("", "batch_exprts: [\n", Level.ERROR),
+        ("resources: ['*.yml']\n", "lake: [{{ x }}\n", Level.NOTE),
+        ("resources: ['*.yml']\n", "lake: !x 1\n", Level.NOTE),
+    ],
+)
+def test_op3_a_broken_file_without_a_known_key_is_reported(
+    tmp_path: Path, settings: str, text: str, level: Level
+) -> None:
+    files = {"reconciler.yaml": VERSION + settings, "a.yml": text}
+    assert [item.level for item in reported(tmp_path, files)] == [level]
 
 
 def test_the_only_workspace_file_has_another_name(tmp_path: Path) -> None:
