@@ -177,11 +177,8 @@ def command(
 
 def refuse_removed(name: str, *tables: str, of: str = "") -> None:
     """Raise BadUsage for a name that a table of removed.toml has. `of` is its command."""
-    import tomllib
+    from reconciler.packaged import use_instead
 
-    from reconciler.packaged import packaged
-
-    removed = tomllib.loads(packaged("removed.toml").read_text(encoding="utf-8"))
     for table in tables:
-        if name in (hints := removed.get(table, {})):
-            raise BadUsage(f"'{f'{of} {name}'.lstrip()}' was removed", hint=hints[name])
+        if (hint := use_instead(name, table)) is not None:
+            raise BadUsage(f"'{f'{of} {name}'.lstrip()}' was removed", hint=hint)

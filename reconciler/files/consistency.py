@@ -26,6 +26,7 @@ from reconciler.model.schemas import known_schema
 from reconciler.model.settings import UNKNOWN_VALUE
 from reconciler.model.text import choice, joined, listed, named, nearest
 from reconciler.model.values import Address, Path, mapping_of, path_text, value_at
+from reconciler.packaged import use_instead
 
 _PER_ENVIRONMENT = ("environments", "overrides")
 _PER_RESOURCE = (*_PER_ENVIRONMENT, "id", "name")
@@ -111,7 +112,7 @@ def _check_policy(policy: Mapping[str, Any], path: Path, check: CheckContext) ->
             is_text = isinstance(rule, str) and not isinstance(rule, Unknown)
             if is_text and rule not in known:
                 message = f"unknown {word} '{rule}' in {path_text((*path, key))}"
-                hint = choice(rule, known)
+                hint = use_instead(rule) or choice(rule, known)
                 check.error("not-allowed", (*path, key, position), message, hint)
 
 

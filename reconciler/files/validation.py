@@ -37,6 +37,7 @@ from reconciler.model.values import (
     references_in,
     value_at,
 )
+from reconciler.packaged import use_instead
 
 _CHECKED = frozenset({"x-form", "x-open-enum", "x-placeholders", "x-url", "x-variants"})
 """The annotations that `check` checks."""
@@ -49,14 +50,6 @@ _VARIABLE = r"\$\([A-Za-z_][\w.]*\)|\$[A-Z][A-Z0-9_]+|%[A-Z][A-Z0-9_]*%"
 """Placeholders of pipelines and shells, which are legal in the names of files."""
 _PLAIN_NAME = re.compile(r"[\w/.-]*")
 """Text without braces and variables, the usual case."""
-_REMOVED = {
-    "allow_replace": "set `lifecycle.allow_replace` of the resource, or pass --allow-replace",
-    **dict.fromkeys(
-        ("all", "any", "not", "more_than"),
-        "use lists, `!GLOB` and several rules, or conftest on the JSON of a plan (docs/policy.md)",
-    ),
-}
-"""The hints for fields of the policy that were removed."""
 _NUMBER_HINT = "write a number, without quotes or a unit"
 _TYPES = {
     "integer": ("a whole number", _NUMBER_HINT),
@@ -259,9 +252,11 @@ def _report(violation: _Violation, context: CheckContext, path: Path) -> None:
 
 def _report_unknown(violation: _Violation, context: CheckContext, path: Path) -> None:
     known = list(violation.node.get("properties", {}))
-    removed = _REMOVED if "policy" in path else {}
     for name in sorted(set(violation.value) - set(known)):
-        hint = removed.get(name) or _hint_to_move(name, violation) or choice(name, known)
+        # The fields of resources have no paths of their own: a name may mean another field.
+        is_setting = not isinstance(context.subject, Address)
+        removed = use_instead(path_text((*path, name))) if is_setting else None
+        hint = removed or _hint_to_move(name, violation) or choice(name, known)
         message = f"unknown field '{name}' in {context.named(path)}"
         context.error_at_key("unknown-field", (*path, name), message, hint)
 
