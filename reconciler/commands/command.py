@@ -57,6 +57,7 @@ class GroupedOption(click.Option):
 def _set(_: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value and param.name is not None:
         setattr(current(), param.name, True)
+        current().verbose |= param.name == "debug"
 
 
 def _common(*names: str, description: str) -> GroupedOption:
@@ -68,7 +69,7 @@ def _common(*names: str, description: str) -> GroupedOption:
 COMMON: Sequence[GroupedOption] = (
     _common("-q", "--quiet", description="Print only results and errors."),
     _common("-v", "--verbose", description="Every detail of a plan, and each request on stderr."),
-    _common("--debug", description="Also what was loaded and decided, and where it failed."),
+    _common("--debug", description="As -v; also what was loaded and decided, and where it failed."),
     _common("--no-color", "no_colour", description="Print no colours, as with NO_COLOR."),
 )
 """Options of every command, before or after its name."""

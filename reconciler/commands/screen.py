@@ -78,7 +78,7 @@ def progress() -> Progress:
         clock=monotonic,
         live=sys.stderr.isatty() and os.environ.get("TERM") != "dumb",
         width=width_of(sys.stderr),
-        verbose=settings.verbose or settings.debug,
+        verbose=settings.verbose,
         debug=settings.debug,
     )
 

@@ -281,9 +281,10 @@ def test_common_options_before_and_after_the_command(
     coloured, quiet = plan("-q")
     assert "\x1b[" in coloured
     assert quiet == ""
-    _, verbose = plan("-v")
+    full, verbose = plan("-v")
     assert "GET /api/" in verbose
-    _, debug = plan("--debug")
+    everything, debug = plan("--debug")
+    assert everything == full != plan("-q")[0]
     assert "GET /api/" in debug
     assert "debug: reconciler " in debug
     assert environ["RECONCILER_API_KEY"] not in debug
