@@ -296,7 +296,7 @@ def compared_document(comparison: EnvironmentComparison, options: RenderOptions)
             _only_table(first, comparison.only_first),
             _only_table(second, comparison.only_second),
         ),
-        _summary(comparison),
+        _summary(comparison, options),
     )
 
 
@@ -330,12 +330,13 @@ def _only_table(environment: str, items: Sequence[OnlyIn]) -> Table:
     return Table(columns, tuple(rows), f"Only in {environment}:", headed=False, indent=2)
 
 
-def _summary(comparison: EnvironmentComparison) -> str:
+def _summary(comparison: EnvironmentComparison, options: RenderOptions) -> str:
     unintended = comparison.unintended
     intended = len(comparison.differences) - len(unintended)
     resources = several(len({item.address for item in unintended}), "resource")
     parts = [f"{several(len(unintended), 'difference')} in {resources}"] if unintended else []
     sides = (comparison.first, comparison.only_first), (comparison.second, comparison.only_second)
     parts += [f"{several(len(only), 'resource')} only in {name}" for name, only in sides if only]
-    alike = f"{several(intended, 'intended difference')} (--verbose), " if intended else ""
+    more = "" if options.verbose else " (--verbose)"
+    alike = f"{several(intended, 'intended difference')}{more}, " if intended else ""
     return f"{', '.join(parts) or 'No differences'}; {alike}{comparison.equal:,} equal."

@@ -113,6 +113,7 @@ def test_differences_are_apart_from_intended_ones(folder: Path) -> None:
         " ${var:bucket}"
     ) in " ".join(verbose.out.split())
     assert "batch_export.both" not in verbose.out
+    assert "--verbose" not in verbose.out
 
 
 def test_the_json_has_values_places_and_reasons(folder: Path) -> None:
