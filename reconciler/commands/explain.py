@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 import click
@@ -12,16 +12,19 @@ from msgspec import Struct
 
 from reconciler.commands.command import command, refuse_removed
 from reconciler.commands.process import write_result
+from reconciler.commands.program import COMMANDS
 from reconciler.commands.screen import style_of
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.schemas import known_schema
-from reconciler.model.text import nearest
 from reconciler.packaged import packaged
 from reconciler.render.options import Colour, Style
 
 _ROW = re.compile(r"\| `(?P<name>[^`]+)`(?P<must>[^|]*)\| (?P<facts>.*) \|")
 _RULE = re.compile(r"\*\*`(?P<name>[\w-]+)`\*\*(?P<text>.*)", re.DOTALL)
+_MOST_SIMILAR = 3
+_SIMILAR = 0.75
+"""How many suggestions there are, and how similar they are at least."""
 _CELL = re.compile(r" *(?<!\\)\| *")
 
 
@@ -80,11 +83,33 @@ def explain(name: str) -> tuple[Entry, ...]:
     below = [item for item in known if any(item.startswith(f"{top}.") for top in names or [wanted])]
     if not names and not below:
         refuse_removed(name, "words", "commands", "options")
-        words = {full: full for full in known} | {full.rpartition(".")[2]: full for full in known}
-        close = nearest(name, words)
-        hint = f"did you mean '{words[close]}'?" if close else "see docs/reference/"
+        close = " or ".join(_similar(wanted, known))
+        hint = f"did you mean {close}?" if close else "see docs/reference/"
         raise BadUsage(f"unknown name '{name}'", hint=hint)
     return tuple(known[item] for item in (*names, *below))
+
+
+def _similar(name: str, known: Iterable[str]) -> Sequence[str]:
+    """Return what is probably intended: ends of paths, their first words, and commands."""
+    from difflib import get_close_matches
+
+    words = {name: f"`reconciler {name} --help`" for name in COMMANDS}
+    for full in known:
+        parts = full.split(".")
+        words.setdefault(_plain(parts[0]), f"'{parts[0]}'")
+        for first in range(len(parts)):
+            words.setdefault(_plain(".".join(parts[first:])), f"'{full}'")
+    wanted = _plain(name)
+    if wanted in words:
+        return [words[wanted]]
+    alike = [word for word in words if word.count(".") == wanted.count(".")]
+    longer = [word for word in alike if word.startswith(wanted)]
+    close = get_close_matches(wanted, alike, _MOST_SIMILAR, _SIMILAR)
+    return [*dict.fromkeys(words[word] for word in (*longer, *close))][:_MOST_SIMILAR]
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("-", "_")
 
 
 @cache

@@ -43,9 +43,12 @@ def test_other_spellings_and_what_is_below(name: str, first: list[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("batch_export.intervall", "did you mean 'batch_export.interval'?"),
         ("intervall", "did you mean 'batch_export.interval'?"),
         ("histry-lost", "did you mean 'history-lost'?"),
+        ("batch_exprt", "did you mean 'batch_export'?"),
+        ("gaps", "did you mean `reconciler gaps --help`?"),
+        ("policy.prun", "did you mean 'policy.prune' or 'policy.rules'?"),
+        ("destination.s3", "did you mean 'batch_export.destination.S3'?"),
         ("zzz", "see docs/reference/"),
     ],
 )
