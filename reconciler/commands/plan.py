@@ -151,8 +151,14 @@ def _save(plan: Plan, out: Path) -> None:
         ByteOutput().write(encode(plan))
         return
     write_private(out, encode(plan))
-    words = next_command("apply", str(out))
-    write_note(f"saved to {printable(str(out))}; apply it with: {words}\n")
+    write_note(f"saved to {printable(str(out))}{_usage(plan, 'it', str(out))}\n")
+
+
+def _usage(plan: Plan, word: str, file: str, **options: str) -> str:
+    """Return how to apply a saved plan, "" if that would do nothing or be refused."""
+    if plan.empty or plan.refusals:
+        return ""
+    return f"; apply {word} with: {next_command('apply', file, **options)}"
 
 
 def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
@@ -172,12 +178,10 @@ def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
     for _, file, plan in saved:
         write_private(file, encode(plan))
     usages = [
-        f"; apply one with: {next_command('apply', str(file), environment=item.environment)}"
-        for item, file, plan in saved
-        if not plan.empty and not plan.refusals
+        _usage(plan, "one", str(file), environment=item.environment) for item, file, plan in saved
     ]
     if saved:
-        write_note(f"saved to {printable(str(out))}{''.join(usages[:1])}\n")
+        write_note(f"saved to {printable(str(out))}{next(filter(None, usages), '')}\n")
 
 
 async def plan(workspace: Workspace, options: PlanOptions | None = None) -> PlanResult:

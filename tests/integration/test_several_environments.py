@@ -114,6 +114,16 @@ def test_each_plan_is_saved_to_a_file_that_can_be_applied(
     assert f"saved to {out}\n" in plan(folder, emulator, "-e", "*", "--out", out).err
 
 
+@pytest.mark.parametrize("name", ["production", "prod*"])
+def test_op11_a_refused_plan_is_saved_and_not_suggested(
+    folder: Path, emulator: RunningEmulator, tmp_path: Path, name: str
+) -> None:
+    ran = plan(folder, emulator, "-e", name, "--out", tmp_path / "plan")
+    assert ran.code == 5
+    assert f"saved to {tmp_path / 'plan'}\n" in ran.err
+    assert (tmp_path / "plan").exists()
+
+
 def as_printed(ran: Ran, running: RunningEmulator) -> Ran:
     """Run the command that the output names, as a shell splits it."""
     (line,) = (text for text in ran.err.splitlines() if "apply one with: " in text)
