@@ -149,9 +149,10 @@ def _is_in_environment(
     overrides = declaration.body.get("overrides")
     if listed is None and overrides is None:
         return True
-    listed_names = enumerate(listed if isinstance(listed, list) else ())
-    mentioned: list[tuple[Path, Any]] = [(("environments", at), name) for at, name in listed_names]
-    mentioned += [(("overrides", name), name) for name in mapping_of(overrides)]
+    chosen = listed if isinstance(listed, list) else []
+    mentioned: list[tuple[Path, Any]] = [(("environments", at), it) for at, it in enumerate(chosen)]
+    # An unknown one in both is one mistake.
+    mentioned += [(("overrides", it), it) for it in mapping_of(overrides) if it not in chosen]
     for path, name in mentioned:
         if name in names:
             continue
