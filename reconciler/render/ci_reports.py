@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
-from reconciler.errors import meaning
+from reconciler.errors import Meaning, meaning
+from reconciler.kinds import all_kinds, behaviour_of
 from reconciler.model.plan import Plan, Severity
 from reconciler.model.text import (
     Annotations,
@@ -65,7 +67,7 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
     for section in document.sections:
         if section.part in TOP:
             words = (
-                shortened("  ".join(filter(None, (item.subject, item.text))), _LONGEST_ITEM)
+                shortened(": ".join(filter(None, (item.subject, item.text))), _LONGEST_ITEM)
                 for item in section.within_budget()
             )
             joined.append(Command("warning", {"title": section.heading.lower()}, tuple(words)))
@@ -190,7 +192,7 @@ def plan_as_sarif(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
 
 
 def _rule(code: str, level: str) -> Mapping[str, Any]:
-    explained = meaning(code)
+    explained = _consequences().get(code) or meaning(code)
     return {
         "id": code,
         "name": code.title().replace("-", ""),
@@ -199,6 +201,14 @@ def _rule(code: str, level: str) -> Mapping[str, Any]:
         "help": {"text": explained.help, "markdown": explained.help},
         "defaultConfiguration": {"level": level},
     }
+
+
+@cache
+def _consequences() -> Mapping[str, Meaning]:
+    """Return what each consequence means: the first sentence, and advice."""
+    rules = (rule for kind in all_kinds() for rule in behaviour_of(kind).rules)
+    parts = ((rule.id, rule.meaning.partition(".\n\n")) for rule in rules)
+    return {code: Meaning(first, " ".join(more.split())) for code, (first, _, more) in parts}
 
 
 def _result(diagnostic: Diagnostic, codes: list[str], options: RenderOptions) -> Mapping[str, Any]:

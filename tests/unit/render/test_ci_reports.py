@@ -154,6 +154,11 @@ def test_every_code_is_a_rule() -> None:
     assert first["shortDescription"]["text"] == "An unknown field."
     assert first["help"]["text"] == "Correct its name or remove it."
     assert first["defaultConfiguration"]["level"] == "error"
+    (rule,) = run_of(Diagnostic("offset-kept", Level.WARNING, "x"))["tool"]["driver"]["rules"]
+    kept = "A PATCH of one offset resets the other, so its live value is sent."
+    advice = "Declare both to decide them in the files."
+    assert (rule["shortDescription"]["text"], rule["help"]["text"]) == (kept, advice)
+    assert rule["fullDescription"]["text"] == f"{kept} {advice}"
     empty = run_of()
     assert empty["results"] == empty["tool"]["driver"]["rules"] == []
 
