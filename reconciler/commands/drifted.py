@@ -224,7 +224,7 @@ def drift_of(
     for change in compared:
         by_address.setdefault(change.address, []).append(change)
     # What was applied and the plan creates again.
-    applied = (inventory or Inventory()).counted(live, kinds_by_name()).entries
+    applied = (inventory or Inventory()).counted(live).entries
     created = {change.address for change in compared if change.action is Action.CREATE}
     deleted = created & applied.keys()
     doubled = [item for item in plan.refusals if item.rule == POSSIBLE_DUPLICATE]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
@@ -16,6 +17,7 @@ from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import GitUnavailable, ReconcilerError, StalePlan
 from reconciler.files.loading import Loaded, load_at
 from reconciler.files.resource_files import declared_in_others, files_by_glob
+from reconciler.files.sources import FolderSource
 from reconciler.git.ci import head_branch_of, is_job
 from reconciler.git.inventory import REMOTE, damaged, read_entries, record, ref_of
 from reconciler.git.repository import (
@@ -27,14 +29,13 @@ from reconciler.git.repository import (
     shallow_hint,
     trusted_branch,
 )
-from reconciler.kinds import kinds_by_name
 from reconciler.model.event import Report
 from reconciler.model.plan import Plan
-from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.resource import Desired, Entry, ParentRef, Resource
 from reconciler.model.text import listed, printable, shortened
 from reconciler.model.values import Address, SecretRef, secret_refs
 from reconciler.paths import content_id
-from reconciler.planning.inventory import Applied, Inventory, Record, entries_after, hash_of_secrets
+from reconciler.planning.inventory import Applied, Inventory, Record, hash_of_secrets, parent_in
 
 _LONGEST_REF = 80
 _MOST_LISTED = 5
@@ -46,27 +47,14 @@ _MOST_VERSIONS = 4
 class WorkspaceHistory(Struct, frozen=True, dict=True):
     """The history of a loaded workspace. Methods raise GitUnavailable if git fails.
 
-    `at` is the commit of HEAD while it was loaded, if that is known.
+    `head` is the commit of HEAD while it was loaded, None before the first commit.
     """
 
     repository: Repository
     folder: Path
     loaded: Loaded
     environ: Mapping[str, str]
-    at: str | None = None
-
-    @classmethod
-    def of(
-        cls, folder: Path, loaded: Loaded, environ: Mapping[str, str], at: str | None = None
-    ) -> WorkspaceHistory | None:
-        """Return the history of a workspace, None outside of a repository."""
-        repository = Repository.containing(folder)
-        return cls(repository, folder, loaded, environ, at) if repository is not None else None
-
-    @cached_property
-    def head(self) -> str | None:
-        """The commit of HEAD, None before the first commit."""
-        return self.at or self.repository.commit(HEAD)
+    head: str | None
 
     @cached_property
     def head_ref(self) -> str | None:
@@ -83,7 +71,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
     @cached_property
     def uncommitted(self) -> Sequence[str]:
         """The files of the workspace that differ from HEAD, sorted."""
-        return self._differing(self._source(self.head or HEAD))
+        return self._differing(self._source(self.head))
 
     @cached_property
     def _branch(self) -> TrustedBranch | None:
@@ -100,10 +88,8 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         secret = {at for users in desired.secret_users.values() for at in users}
         hashes = {at: hash_of_secrets(desired.resources[at], contents) for at in secret}
         today = Inventory(hashes=hashes, contents=contents, trusted=self._trusted())
-        if head is None:
-            return today
         tip = repository.fetched(REMOTE, self.ref) if push else repository.tip(self.ref)
-        if tip is None:
+        if head is None or tip is None:
             return today
         entries, newest = read_entries(repository, tip), repository.commit(f"{tip}^1")
         if newest is None and repository.is_shallow:
@@ -111,25 +97,16 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         if newest is None:
             raise damaged(tip, "this clone lacks the newest applied commit, its parent")
         times = repository.times({newest, *(one.commit for one in entries.values() if one.commit)})
-        lacking = repository.lacking(times, head) if not rollback else ()
-        every = {
-            at: Applied(**asdict(entry), uncounted=self._doubt(entry.commit, times))
-            for at, entry in entries.items()
-        }
-        every |= dict(self._declared(every, times))
-        for at in tuple(self._behind(every, lacking, head)):
-            every[at] = replace(every[at], behind=True)
+        every = dict(self._applied(entries, times, rollback=rollback))
         unsure = (item.commit for item in every.values() if item.uncounted or item.behind)
         if (commit := next(filter(None, unsure), None)) is not None and repository.is_shallow:
             raise _lacking(f"the history of the applied commit {commit[:7]}")
-        for at, why in self._elsewhere(every):
-            every[at] = replace(every[at], elsewhere=why)
         is_other = self._objects.tree(head) != self._objects.tree(newest)
         is_newer = is_other and not rollback and repository.is_ancestor(head, newest)
         commits = repository.count_since(newest, head)
         record = Record(self.ref, tip, newest, times[newest], commits, is_newer)
-        former = self.configuration(newest, ())
-        return replace(today, every=every, former=former, record=record)
+        former, elsewhere = self.configuration(newest, frozenset()), dict(self._elsewhere(every))
+        return replace(today, every=every, elsewhere=elsewhere, former=former, record=record)
 
     def _trusted(self) -> Mapping[Address, Resource]:
         """Return the resources of the trusted branch, none if it is unknown or has errors.
@@ -140,38 +117,17 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             return self.configuration(self._branch.commit).resources if self._branch else {}
         return {}
 
-    @cached_property
-    def _line(self) -> Collection[str]:
-        """The commits of the trusted branch."""
-        branch = self._branch
-        return self.repository.first_parents(branch.commit) if branch is not None else ()
-
-    def _doubt(self, commit: str | None, known: Collection[str]) -> str:
-        """Return why the commit of an entry cannot be believed, "" if it can."""
-        in_job = is_job(self.environ)
-        if commit is None:
-            return "it was applied from files that were not committed" if in_job else ""
-        if commit not in known:
-            return f"its commit {commit[:7]} is not in this clone"
-        if in_job and commit not in self._line:
-            branch = self._branch.ref if self._branch is not None else "the trusted branch"
-            return f"its commit {commit[:7]} is not in the first parents of {branch}"
-        return ""
-
-    def _contents(self, refs: Iterable[SecretRef], commit: str | None = None) -> dict[str, str]:
+    def _contents(self, refs: Iterable[SecretRef], commit: str | None = None) -> Mapping[str, str]:
         """Return the ids of the contents of tracked files that secrets come from, by reference.
 
         The files are those at a commit, else those of today.
         """
-        contents, at = dict[str, str](), self._source(commit or self.head or HEAD)
-        for source in {source for ref in refs for source in ref.sources if source.source == "file"}:
-            content = at.id_of(source.argument)
-            if content is not None and commit is None:
-                file = self.folder / source.argument
-                content = content_id(file.read_bytes()) if file.is_file() else None
-            if content is not None:
-                contents[source.origin] = content
-        return contents
+        tracked = self._source(commit or self.head)
+        source = FolderSource(self.folder) if commit is None else tracked
+        files = {of for ref in refs for of in ref.sources if of.source == "file"}
+        files = {of for of in files if tracked.read(of.argument) is not None}
+        contents = {of.origin: source.read(of.argument) for of in files}
+        return {origin: content_id(raw) for origin, raw in contents.items() if raw is not None}
 
     def _elsewhere(self, every: Mapping[Address, Applied]) -> Iterator[tuple[Address, str]]:
         """Yield removed addresses that other files may declare, with the reason."""
@@ -182,108 +138,89 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             if address in loaded.declared:
                 yield address, f"its `environments` leave out {loaded.desired.environment}"
             else:
-                names[address] = entry.name, entry.above.name if entry.above is not None else None
+                names[address] = entry.name, entry.above.name
         if names:
             read = {self.folder / name for name in loaded.files.keys() - loaded.skipped}
             yield from declared_in_others(
                 self.repository, self.folder, read, names, service=loaded.desired
             )
 
-    def _declared(
-        self, every: Mapping[Address, Applied], times: Mapping[str, datetime]
+    def _applied(
+        self, entries: Mapping[Address, Entry], times: Mapping[str, datetime], *, rollback: bool
     ) -> Iterator[tuple[Address, Applied]]:
         """Yield entries with how the files at their commits declare them.
 
-        Nothing else of a commit is loaded or kept: many commits of many resources need no more
-        memory.
+        Of each commit only that is loaded and kept: many commits of many resources need no more
+        memory. Those that HEAD lacks are current if their files declare what today's do, or what
+        those do where HEAD left the branch: then only HEAD changed it since.
         """
-        wanted = defaultdict[str, list[Address]](list)
-        for address, entry in every.items():
-            if entry.commit is not None and not entry.uncounted:
-                wanted[entry.commit].append(address)
+        repository, today = self.repository, self.loaded.desired.resources
+        head, line = self.head or HEAD, None
+        lacking = repository.lacking(times, head) if not rollback else ()
+        if is_job(self.environ):
+            line = repository.first_parents(self._branch.commit) if self._branch else ()
+        by_commit = defaultdict[str, set[Address]](set)
+        for at, entry in entries.items():
+            by_commit[entry.commit or ""].add(at)
         # Neighbours have most files in common.
-        for commit in sorted(wanted, key=lambda commit: times[commit], reverse=True):
-            desired = self.configuration(commit, wanted[commit])
-            for address in wanted[commit]:
-                was = desired.resources.get(address)
-                if was is None or was.state is not State.PRESENT:
-                    continue
-                key = was.parent.key if was.parent is not None else None
-                parent = Address(kinds_by_name()[address.kind].parent or "", key or "")
-                yield (
-                    address,
-                    replace(
-                        every[address],
-                        was=replace(was, marks={}),  # Places of fields keep the whole file.
-                        above=desired.resources.get(parent),
-                        contents=self._contents((ref for _, ref in secret_refs(was.spec)), commit),
-                        time=times[commit],
-                    ),
+        for commit in sorted(by_commit, key=lambda commit: str(times.get(commit)), reverse=True):
+            addresses, doubt = by_commit[commit], _doubt(commit, times, line)
+            then = self.configuration(commit, addresses).resources if commit and not doubt else {}
+            was = {at: then[at] for at in addresses & then.keys()}
+            lacked = was if commit in lacking else {}
+            others = {at for at, it in lacked.items() if not it.declares_as(today.get(at))}
+            base = repository.merge_base(commit, head) if others else None
+            former = self.configuration(base, others).resources if base is not None else {}
+            refs = (ref for item in was.values() for _, ref in secret_refs(item.spec))
+            contents = self._contents(refs, commit)
+            for at in addresses:
+                item = Applied(
+                    **asdict(entries[at]),
+                    # Places of fields keep the whole file.
+                    was=replace(was[at], marks={}) if at in was else None,
+                    above=parent_in(then, was[at]) if at in was else ParentRef(),
+                    contents=contents,
+                    time=times.get(commit),
+                    behind=at in others and not was[at].declares_as(former.get(at)),
+                    uncounted=doubt,
                 )
-
-    def _behind(
-        self, every: Mapping[Address, Applied], lacking: Collection[str], head: str
-    ) -> Iterator[Address]:
-        """Yield the entries that are not current, of the commits that HEAD lacks.
-
-        Current is what the files declare as it was applied, now or where HEAD left the branch: then
-        only HEAD changed it since.
-        """
-        today = self.loaded.desired.resources
-        bases = {commit: self.repository.merge_base(commit, head) for commit in lacking}
-        left = defaultdict[str | None, list[tuple[Address, Resource]]](list)
-        for at, entry in every.items():
-            if entry.was is None or entry.commit not in bases:
-                continue
-            if not entry.was.declares_as(today.get(at)):
-                left[bases[entry.commit]].append((at, entry.was))
-        for base, pairs in left.items():
-            wanted = {at for at, _ in pairs}
-            former = self.configuration(base, wanted).resources if base is not None else {}
-            yield from (at for at, was in pairs if not was.declares_as(former.get(at)))
+                yield at, item
 
     def check_direction(self, inventory: Inventory, plan: Plan) -> None:
-        """Raise StalePlan if the files are older than what was applied."""
-        record, every = inventory.record, inventory.behind
-        if record is not None and record.is_newer:
-            problem = f"is older than the newest applied commit {record.applied[:7]}, where the "
-            problem, hint = f"{problem}files differ", "apply the newest commit"
-        elif behind := {every[at][:7] for at in plan.addresses & every.keys()}:
-            commits = listed(sorted(behind), _MOST_LISTED)
-            problem, hint = f"lacks applied commits: {commits}", "merge them"
-        else:
-            return
-        raise StalePlan(f"HEAD {problem}; nothing was sent", hint=f"{hint}, or use --rollback")
+        """Raise StalePlan if HEAD lacks what was applied, and the plan would change it back."""
+        record, behind = inventory.record, inventory.behind
+        commits = {behind[at][:7] for at in plan.addresses & behind.keys()}
+        commits |= {record.applied[:7]} if record is not None and record.is_newer else set()
+        if commits:
+            lacking = f"HEAD lacks applied commits: {listed(sorted(commits), _MOST_LISTED)}"
+            hint = "merge them, check out the newest commit, or use --rollback"
+            raise StalePlan(f"{lacking}; nothing was sent", hint=hint)
 
     def check_pushable(self) -> None:
         """Raise ReconcilerError if HEAD, which would be recorded, is not what is applied."""
-        head, branch = self.head, self._branch
-        if head is None:
-            problem, hint = "there is no commit", "commit the files"
-        elif files := self.uncommitted:
+        branch, problem = self._branch, ""
+        if files := self.uncommitted:
             problem = f"these files differ from it: {listed(files, _MOST_LISTED)}"
             hint = "commit or restore them"
         elif branch is None and is_job(self.environ):
             problem = "this clone does not have the trusted branch"
             hint = "fetch the default branch (fetch-depth: 0), set RECONCILER_TRUST_REF"
-        elif branch is not None and not self.repository.is_ancestor(head, branch.commit):
+        elif branch and not self.repository.is_ancestor(self.head or HEAD, branch.commit):
             problem, hint = f"{branch.ref} does not contain it", "push or merge it first"
-        else:
-            return
-        problem = f"--push records HEAD, but {problem}; nothing was sent"
-        raise ReconcilerError(problem, hint=f"{hint}, or omit --push")
+        if problem:
+            problem = f"--push records HEAD, but {problem}; nothing was sent"
+            raise ReconcilerError(problem, hint=f"{hint}, or omit --push")
 
     def record(
         self, plan: Plan, ended: tuple[Report, Plan | None], inventory: Inventory, *, push: bool
     ) -> None:
         """Write what a run applied."""
-        head, desired = self.head or HEAD, self.loaded.desired
-        committed = self.configuration(head) if self.uncommitted else desired
-        own = entries_after(inventory, plan, ended, desired.resources, (head, committed.resources))
+        head = self.head or HEAD
+        own = inventory.after(plan, ended, self.loaded.desired, (head, self.configuration(head)))
         began = inventory.record.tip if inventory.record is not None else None
         record(self.repository, self.ref, head, own, began=began, push=push)
 
-    def configuration(self, commit: str, wanted: Collection[Address] | None = None) -> Desired:
+    def configuration(self, commit: str, wanted: AbstractSet[Address] | None = None) -> Desired:
         """Return the configuration at a commit: the loaded one if its files are the same.
 
         `wanted` are the only resources that are needed. Raises GitUnavailable for errors in files.
@@ -301,12 +238,12 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
                 environ=self.environ,
                 parsed=loaded.parsed,
                 trusted=loaded.secrets.trusted,
-                wanted=frozenset(wanted) if wanted is not None else None,
+                wanted=wanted,
             )
         except InvalidConfiguration as error:
             first = error.diagnostics[0]
-            place = f"{first.at}: " if first.at is not None else ""
-            text = f"errors in the files at the applied commit {commit[:7]}: {place}{first.message}"
+            problem = f"{first.at or self.folder}: {first.message}"
+            text = f"errors in the files at the applied commit {commit[:7]}: {problem}"
             hint = "use --no-inventory to plan without what was applied"
             raise GitUnavailable(text, hint=hint) from None
 
@@ -314,8 +251,8 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
     def _objects(self) -> Objects:
         return Objects(self.repository)
 
-    def _source(self, commit: str) -> GitSource:
-        return GitSource(self._objects, commit)
+    def _source(self, commit: str | None) -> GitSource:
+        return GitSource(self._objects, commit or HEAD)
 
     def _differing(self, source: GitSource) -> list[str]:
         """Return the files that the workspace and a source do not have in common, sorted."""
@@ -328,3 +265,17 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
 
 def _lacking(what: str) -> GitUnavailable:
     return GitUnavailable(f"this shallow clone lacks {what}", hint=shallow_hint())
+
+
+def _doubt(commit: str, known: Collection[str], line: Collection[str] | None) -> str:
+    """Return why the commit of entries cannot be believed, "" if it can.
+
+    `line` are the commits of the trusted branch in a job, None elsewhere.
+    """
+    if not commit:
+        return "" if line is None else "it was applied from files that were not committed"
+    if commit not in known:
+        return f"its commit {commit[:7]} is not in this clone"
+    if line is not None and commit not in line:
+        return f"its commit {commit[:7]} is not in the first parents of the trusted branch"
+    return ""

@@ -24,6 +24,7 @@ from reconciler.errors import (
 )
 from reconciler.files.loading import Loaded
 from reconciler.files.yaml_loader import collector_paused
+from reconciler.git.repository import Repository
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted
 from reconciler.model.kind import Action, Kind, containers
@@ -117,7 +118,9 @@ def open_session(workspace: Workspace, *, drafts: Mapping[str, str] | None = Non
             secrets.resolve_effortless(ref, for_api_key=True)
     for ref in loaded.desired.secret_users:
         secrets.resolve_effortless(ref)
-    history = WorkspaceHistory.of(workspace.folder, loaded, runtime.environ, head)
+    repository, history = Repository.containing(workspace.folder), None
+    if repository is not None:
+        history = WorkspaceHistory(repository, workspace.folder, loaded, runtime.environ, head)
     session = Session(workspace, loaded, secrets, history)
     if drafts is None or not runtime.masks:
         runtime.masks.append(session.mask)

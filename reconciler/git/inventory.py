@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from hashlib import sha256
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -27,7 +28,8 @@ _FILE = "inventory.json"
 _TRIES = 3
 _LONGEST_NAME = 60
 _PORTS = {"http": 80, "https": 443}
-_Lines = dict[str, Entry]
+_Entries: TypeAlias = Mapping[Address, Entry]
+_Changes: TypeAlias = Mapping[Address, Entry | None]
 
 
 def ref_of(repository: Repository, environment: str, base_url: str, organization: str) -> str:
@@ -41,7 +43,7 @@ def ref_of(repository: Repository, environment: str, base_url: str, organization
     return f"{REFS}/{words.strip('-')[:_LONGEST_NAME].strip('-')}-{digest}"
 
 
-def read_entries(repository: Repository, commit: str | None) -> dict[Address, Entry]:
+def read_entries(repository: Repository, commit: str | None) -> _Entries:
     """Return the entries of an inventory. Raises GitUnavailable for one that cannot be read."""
     if commit is None:
         return {}
@@ -49,7 +51,7 @@ def read_entries(repository: Repository, commit: str | None) -> dict[Address, En
     if not blob:
         raise damaged(commit, f"it has no {_FILE}")
     try:
-        lines = msgspec.json.decode(Objects(repository).content(blob), type=_Lines)
+        lines = msgspec.json.decode(Objects(repository).content(blob), type=dict[str, Entry])
         entries = {Address.parse(text): entry for text, entry in lines.items()}
     except ValueError as error:
         raise damaged(commit, str(error)) from None
@@ -65,13 +67,7 @@ def damaged(commit: str, reason: str) -> GitUnavailable:
 
 
 def record(
-    repository: Repository,
-    ref: str,
-    head: str,
-    own: Mapping[Address, Entry | None],
-    *,
-    began: str | None,
-    push: bool,
+    repository: Repository, ref: str, head: str, own: _Changes, *, began: str | None, push: bool
 ) -> None:
     """Write what a run applied, None for what left, and push it.
 
@@ -82,41 +78,32 @@ def record(
         tip = repository.fetched(REMOTE, ref) if push else repository.tip(ref)
         theirs = read_entries(repository, tip)
         entries, commit = _merged(base, own, theirs), tip
-        if tip is None or entries != theirs or repository.commit(f"{tip}^1") != head:
+        if commit is None or entries != theirs or repository.commit(f"{commit}^1") != head:
             commit = _written(repository, entries, [head, *filter(None, [tip])])
         try:
             if push and commit != tip:
-                repository.push(REMOTE, ref, str(commit), tip)
+                repository.push(REMOTE, ref, commit, tip)
+            repository.update_ref(ref, commit, repository.tip(ref))
         except GitUnavailable:
             if not tries_left:
                 raise
-            continue
-        if commit != (local := repository.tip(ref)):
-            repository.update_ref(ref, str(commit), local)
-        return
+        else:
+            return
 
 
-def _written(repository: Repository, entries: Mapping[Address, Entry], parents: list[str]) -> str:
-    encode = msgspec.json.encode
-    lines = [f"{encode(str(at)).decode()}:{encode(entries[at]).decode()}" for at in sorted(entries)]
-    content = "{\n" + ",\n".join(lines) + "\n}\n"
-    return repository.commit_file(_FILE, content.encode(), parents)
+def _written(repository: Repository, entries: _Entries, parents: list[str]) -> str:
+    lines = [msgspec.json.encode({str(at): entries[at]})[1:-1] for at in sorted(entries)]
+    return repository.commit_file(_FILE, b"{\n" + b",\n".join(lines) + b"\n}\n", parents)
 
 
-def _merged(
-    base: Mapping[Address, Entry],
-    own: Mapping[Address, Entry | None],
-    theirs: Mapping[Address, Entry],
-) -> dict[Address, Entry]:
+def _merged(base: _Entries, own: _Changes, theirs: _Entries) -> _Entries:
     """Return the entries of others with those that this run changed or dropped.
 
     If both changed one to other secrets, it is not known which of them were sent last.
     """
-    merged: dict[Address, Entry | None] = {**theirs}
-    for address, mine in own.items():
-        was, other = base.get(address), theirs.get(address)
-        if mine is not None and other not in (None, was) and other.secrets != mine.secrets:
-            merged[address] = replace(mine, secrets=None)
-        elif mine != was:
-            merged[address] = mine
-    return {address: entry for address, entry in merged.items() if entry is not None}
+    changed = {at: mine for at, mine in own.items() if mine != base.get(at)}
+    for at, mine in changed.items():
+        other = theirs.get(at)
+        if mine and other not in (None, base.get(at)) and other.secrets != mine.secrets:
+            changed[at] = replace(mine, secrets=None)
+    return {at: entry for at, entry in {**theirs, **changed}.items() if entry is not None}

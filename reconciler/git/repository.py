@@ -460,11 +460,6 @@ class GitSource(Struct, frozen=True, dict=True):
         blob = self._blob(name)
         return self.objects.read(blob, name) if blob is not None else None
 
-    def id_of(self, name: str) -> str | None:
-        """Return the id of the content of a file, None for an unknown file."""
-        blob = self._blob(name)
-        return content_id(self.objects.read(blob, name)) if blob is not None else None
-
     def has(self, name: str, content: str) -> bool:
         """Return whether a file has the content of an id. Git reads it only if its own id differs.
 

@@ -10,11 +10,11 @@ from hashlib import sha256
 from msgspec import Struct
 from msgspec.structs import replace
 
+from reconciler.kinds import kinds_by_name
 from reconciler.model.event import Report
-from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.resource import Desired, Entry, Resource, State
+from reconciler.model.resource import Desired, Entry, ParentRef, Resource, State
 from reconciler.model.text import quoted
 from reconciler.model.values import Address, SecretSource, path_text, secret_refs
 
@@ -33,25 +33,22 @@ class Applied(Entry, frozen=True):
     """One entry, with what git and the files at its commit say of it.
 
     was, above
-        How these files declare the resource, and the project that it names by key.
+        How these files declare the resource, and its parent with the id and name that they have.
     contents
-        The ids of the contents of tracked files that its secrets come from, by reference.
+        The ids of the contents of the tracked files that secrets come from there, by reference.
     time
         The time of the commit.
     behind
         Whether HEAD lacks the commit, and the entry is not current.
-    elsewhere
-        Why its removed address may be declared by other files, "" if it is not.
     uncounted
         Why it does not count, "" if it does.
     """
 
     was: Resource | None = None
-    above: Resource | None = None
+    above: ParentRef = ParentRef()
     contents: Mapping[str, str] = {}
     time: datetime | None = None
     behind: bool = False
-    elsewhere: str = ""
     uncounted: str = ""
 
 
@@ -61,6 +58,8 @@ class Inventory(Struct, frozen=True, dict=True):
 
     every
         All recorded entries, also those that do not count.
+    elsewhere
+        Why other files may declare a removed address, by address.
     hashes, contents
         The hashes of the secrets of today's resources, and the ids of the contents of the tracked
         files that they come from, by reference.
@@ -71,6 +70,7 @@ class Inventory(Struct, frozen=True, dict=True):
     """
 
     every: Mapping[Address, Applied] = {}
+    elsewhere: Mapping[Address, str] = {}
     hashes: Mapping[Address, str | None] = {}
     contents: Mapping[str, str] = {}
     trusted: Mapping[Address, Resource] = {}
@@ -92,27 +92,29 @@ class Inventory(Struct, frozen=True, dict=True):
         """The address of each recorded object."""
         return {(address.kind, entry.id): address for address, entry in self.entries.items()}
 
-    def counted(self, live: Live, kinds: Mapping[str, Kind]) -> Inventory:
+    def counted(self, live: Live) -> Inventory:
         """Return it without entries that the files at their commit do not declare."""
         every = dict(self.every)
         for address, entry in self.entries.items():
-            was, why = entry.was, ""
-            if was is None or was.name != entry.name.strip():
-                why = "do not declare it so"
-            elif not self._is_placed(was, entry, kinds[address.kind].parent or "", live):
-                why = "have it in another project"
-            if why and entry.commit is not None:
-                why = f"the files at {entry.commit[:7]} {why}"
+            if entry.commit is not None and not self._is_declared(entry, live):
+                why = f"the files at {entry.commit[:7]} do not declare it so, in this project"
                 every[address] = replace(entry, uncounted=why)
         return replace(self, every=every)
 
-    def _is_placed(self, was: Resource, entry: Applied, parent_kind: str, live: Live) -> bool:
-        """Return whether a declaration is in the recorded project."""
-        recorded = self.entries.get(entry.above.address) if entry.above is not None else None
-        parent = live.by_identity.get((parent_kind, entry.parent or ""))
-        name = parent.name.strip() if parent is not None else None
+    def _is_declared(self, entry: Applied, live: Live) -> bool:
+        """Return whether the files at its commit declare an entry by its name, in its project.
+
+        That is the recorded one of the key that they name, or one with the id or name that they
+        have.
+        """
+        was = entry.was
+        if was is None or was.state is State.ABSENT or was.name != entry.name:
+            return False
+        above = _address_above(was)
+        recorded = self.entries.get(above)
         is_recorded = recorded is not None and recorded.id == entry.parent
-        return is_recorded or was.parent is None or _is_inside(was, entry.above, entry.parent, name)
+        parent = live.by_identity.get((above.kind, entry.parent or ""))
+        return is_recorded or _is_inside(entry.above, entry.parent, parent)
 
     def declared(self, address: Address, live: LiveObject | None) -> Declared:
         """Return how the object of a resource was applied, under any address."""
@@ -131,30 +133,25 @@ class Inventory(Struct, frozen=True, dict=True):
 
         There it is found by the address of now, by the recorded one, by its id, and by its names.
         """
-        applied = self.declared(address, live).applied
         own = {address, self.by_object.get(live.identity)}
 
         def is_same(item: Resource) -> bool:
             if item.address in own or (item.address.kind, item.pinned_id) == live.identity:
                 return True
             is_named = item.address.kind == live.kind and item.name == live.name.strip()
-            if not is_named or parent is None or item.parent is None:
-                return is_named
-            above = self.trusted.get(Address(parent.kind, item.parent.key or ""))
-            return _is_inside(item, above, parent.id, parent.name.strip())
+            above = parent_in(self.trusted, item)
+            return is_named and (parent is None or _is_inside(above, parent.id, parent))
 
-        protected = (item for item in self.trusted.values() if item.lifecycle.protect)
-        was_protected = applied is not None and applied.lifecycle.protect
-        return was_protected or any(map(is_same, protected))
+        applied = filter(None, [self.declared(address, live).applied])
+        protected = (item for item in (*self.trusted.values(), *applied) if item.lifecycle.protect)
+        return any(map(is_same, protected))
 
     def problem_of(self, address: Address, live: LiveObject, parent: LiveObject | None) -> str:
         """Return why the object of a removed entry is not deleted, "" if it may be."""
-        entry = self.entries[address]
-        if entry.elsewhere:
-            return entry.elsewhere
-        if (was := entry.was) is None:
-            return "it was applied from files that were not committed"
-        above = _name_of_parent(was, entry.above)
+        entry, elsewhere = self.entries[address], self.elsewhere.get(address, "")
+        if elsewhere or (was := entry.was) is None:
+            return elsewhere or "it was applied from files that were not committed"
+        above = entry.above.name
         problems = {
             f"HEAD lacks the applied commit {(entry.commit or '')[:7]}": entry.behind,
             f"its live name is not {quoted(was.name)}": live.name.strip() != was.name,
@@ -165,25 +162,70 @@ class Inventory(Struct, frozen=True, dict=True):
         }
         return next((text for text, applies in problems.items() if applies), "")
 
+    def after(
+        self, plan: Plan, ended: tuple[Report, Plan | None], now: Desired, head: tuple[str, Desired]
+    ) -> dict[Address, Entry | None]:
+        """Return what a run writes: entries of resources that are as declared now, None for others.
+
+        `ended` are the report of the run and the plan that verified it, `head` the commit of
+        HEAD and its configuration. Addresses that the run did not look at are not in the result.
+        """
+        (report, left), (tip, committed) = ended, head
+        done = {end.change.id for end in report.done}
+        tried = done | {end.change.id for end in report.failed if end.unknown}
+        ids = {end.change.address: end.live_id for end in report.done if end.live_id}
+        undone = {item.address for item in plan.effective if item.id not in done}
+        undone |= {item.address for item in left.effective} if left is not None else set()
+        sending = (item for item in plan.effective if any(note.use.sent for note in item.secrets))
+        sent = {item.address for item in sending if item.id in tried}
+        settled = {item.address: item for item in plan.changes if item.address not in undone}
+        held = {(at.kind, ids.get(at) or item.live_id) for at, item in settled.items()}
+        leaving = {item.address for item in plan.leaving if not item.stays}
+        written: dict[Address, Entry | None] = {
+            at: None
+            for at, entry in self.every.items()
+            if at in leaving or (at.kind, entry.id) in held
+        }
+        for at in self.entries.keys() & undone & sent:
+            entry = self.entries[at]
+            written[at] = Entry(entry.id, entry.name, entry.parent, entry.commit)
+        for at, change in settled.items():
+            resource, live_id = now.resources.get(at), ids.get(at) or change.live_id
+            if resource is None or live_id is None or resource.state is State.ABSENT:
+                written[at] = None
+                continue
+            former, secrets = self.by_object.get((at.kind, live_id)), self.hashes.get(at)
+            if former is not None and at not in sent:
+                secrets = self.entries[former].secrets
+            parent = change.parent_id or ids.get(_address_above(resource))
+            commit = tip if resource.declares_as(committed.resources.get(at)) else None
+            written[at] = Entry(live_id, resource.name, parent, commit, secrets)
+        return written
+
 
 def ids_of(source: SecretSource, contents: Mapping[str, str]) -> Sequence[SecretSource | str]:
     """Return what a secret is known by: its reference, and the content of a tracked file."""
     return (source, contents[source.origin]) if source.origin in contents else (source,)
 
 
-def _is_inside(
-    was: Resource, above: Resource | None, parent_id: str | None, name: str | None
-) -> bool:
-    """Return whether a declaration with a parent names one. `above` is what its key declares."""
-    ids = {above.pinned_id if above is not None else None, was.parent.id if was.parent else None}
-    return parent_id in ids - {None} or (name is not None and name == _name_of_parent(was, above))
+def _address_above(resource: Resource) -> Address:
+    """Return the address of the parent of a declaration, one of no resource without a key."""
+    key = resource.parent.key if resource.parent is not None else None
+    return Address(kinds_by_name()[resource.address.kind].parent or "", key or "")
 
 
-def _name_of_parent(was: Resource, above: Resource | None) -> str | None:
-    """Return the name of the project of a declaration. `above` is what its key declares."""
+def parent_in(resources: Mapping[Address, Resource], resource: Resource) -> ParentRef:
+    """Return the parent of a declaration, with the id and the name that its key declares."""
+    ref, above = resource.parent or ParentRef(), resources.get(_address_above(resource))
     if above is not None:
-        return above.name
-    return was.parent.name.strip() if was.parent is not None and was.parent.name else None
+        return ParentRef(ref.key, above.pinned_id, above.name)
+    return replace(ref, name=ref.name.strip()) if ref.name is not None else ref
+
+
+def _is_inside(ref: ParentRef, parent_id: str | None, parent: LiveObject | None) -> bool:
+    """Return whether a parent, which may not exist, has the id or the name of a reference."""
+    is_named = parent is not None and parent.name.strip() == ref.name
+    return ref == ParentRef() or is_named or (ref.id is not None and ref.id == parent_id)
 
 
 class Record(Struct, frozen=True):
@@ -213,51 +255,3 @@ def hash_of_secrets(resource: Resource, contents: Mapping[str, str]) -> str | No
     if not texts:
         return None
     return sha256("\n".join([resource.secret_version or "", *texts]).encode()).hexdigest()[:12]
-
-
-def entries_after(
-    inventory: Inventory,
-    plan: Plan,
-    ended: tuple[Report, Plan | None],
-    desired: Mapping[Address, Resource],
-    committed: tuple[str, Mapping[Address, Resource]],
-) -> dict[Address, Entry | None]:
-    """Return what a run writes: the entries of resources that are now as declared, None for others.
-
-    `ended` are the report of the run and the plan that verified it, `committed` HEAD and its
-    resources. Addresses that the run did not look at are not in the result.
-    """
-    (report, left), (head, at_head) = ended, committed
-    done = {end.change.id for end in report.done}
-    tried = done | {end.change.id for end in report.failed if end.unknown}
-    ids = {end.change.address: end.live_id for end in report.done if end.live_id}
-    undone = {item.address for item in plan.effective if item.id not in done}
-    undone |= {item.address for item in left.effective} if left is not None else set()
-    sending = (item for item in plan.effective if any(note.use.sent for note in item.secrets))
-    sent = {item.address for item in sending if item.id in tried}
-    written: dict[Address, Entry | None] = {}
-    for change in plan.changes:
-        address, resource = change.address, desired.get(change.address)
-        live_id = ids.get(address) or change.live_id
-        if address in undone:
-            if address in sent and (entry := inventory.entries.get(address)) is not None:
-                written[address] = Entry(entry.id, entry.name, entry.parent, entry.commit)
-        elif resource is not None and live_id is None:
-            written[address] = None
-        elif resource is not None and live_id is not None and resource.state is State.PRESENT:
-            former = inventory.by_object.get((address.kind, live_id))
-            secrets = inventory.hashes.get(address)
-            if former is not None and address not in sent:
-                secrets = inventory.entries[former].secrets
-            key = resource.parent.key if resource.parent is not None else None
-            new = (i for at, i in ids.items() if at.key == key and at.kind != address.kind)
-            commit = head if resource.declares_as(at_head.get(address)) else None
-            parent = change.parent_id or next(new, None)
-            written[address] = Entry(live_id, resource.name, parent, commit, secrets)
-    settled = [change for change in plan.changes if change.address not in undone]
-    held = {(item.address.kind, ids.get(item.address) or item.live_id) for item in settled}
-    leaving = {item.address for item in plan.leaving if not item.stays}
-    for address, entry in inventory.every.items():
-        if address not in written and (address in leaving or (address.kind, entry.id) in held):
-            written[address] = None
-    return written

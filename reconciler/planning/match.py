@@ -161,7 +161,7 @@ def match(
         and (_is_ignored(item.name, policy) or (item.address.kind, item.pinned_id) in ignored)
     }
     by_name = {kind.name: kind for kind in kinds}
-    inventory = (inventory or Inventory()).counted(live, by_name)
+    inventory = (inventory or Inventory()).counted(live)
     matcher = _Matcher(live, inventory, by_name, frozenset(ignored), untouchable.keys())
     for kind in kinds:
         matcher.match_kind(kind, [item for item in declared if item.address.kind == kind.name])

@@ -19,7 +19,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.settings import PlanOptions, Policy
 from reconciler.model.values import Address, SecretRef
-from reconciler.planning.inventory import Applied, Inventory, Record, hash_of_secrets
+from reconciler.planning.inventory import Applied, Inventory, Record, hash_of_secrets, parent_in
 from reconciler.planning.make import make_plan
 from reconciler.planning.match import match
 from reconciler.planning.select import PlanContext, select
@@ -28,7 +28,6 @@ KINDS = all_kinds()
 BY_NAME = {kind.name: kind for kind in KINDS}
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 COMMIT = "c0ffee" + "0" * 34
-NONE = ParentRef()
 
 
 def plan_context(
@@ -61,7 +60,7 @@ def inventory_of(applied: Desired, live: Live | None, now: Desired | None = None
             COMMIT,
             hash_of_secrets(pair.resource, {}),
             was=present[address],
-            above=present.get(Address("project", (pair.resource.parent or NONE).key or "")),
+            above=parent_in(present, present[address]),
         )
         for address, pair in matches.items()
     }

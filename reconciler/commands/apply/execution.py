@@ -35,7 +35,7 @@ from reconciler.errors import (
 )
 from reconciler.files.loading import Loaded
 from reconciler.git.ci import is_job
-from reconciler.kinds import all_kinds, kinds_by_name
+from reconciler.kinds import all_kinds
 from reconciler.model.decoding import decode
 from reconciler.model.event import Ended, Report, Verifying
 from reconciler.model.kind import Action
@@ -214,7 +214,7 @@ class _Run(Struct, frozen=True):
         else:
             planned = SavedPlan(*await self.make(session, transport, options, inventory), inventory)
         if inventory is not None:
-            inventory = inventory.counted(planned.live, kinds_by_name())
+            inventory = inventory.counted(planned.live)
         return replace(planned, inventory=inventory)
 
     async def shown(self, planned: SavedPlan, plan_id: str | None) -> Plan:

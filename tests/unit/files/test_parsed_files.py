@@ -17,6 +17,7 @@ from reconciler.files import yaml_loader
 from reconciler.files.loading import load
 from reconciler.files.yaml_document import Document
 from reconciler.files.yaml_loader import ParsedFiles, parse
+from reconciler.git.repository import Repository
 from tests.support.cli import write
 from tests.support.git import Git
 
@@ -57,10 +58,9 @@ def test_problems_are_reported_again_at_the_level_of_each_collector() -> None:
     assert levels == [["error", "error"], ["warning", "warning"]]
 
 
-def history_of(folder: Path) -> WorkspaceHistory:
-    history = WorkspaceHistory.of(folder, load(folder, environment="dev", environ={}), {})
-    assert history is not None
-    return history
+def history_of(git: Git) -> WorkspaceHistory:
+    loaded = load(git.folder, environment="dev", environ={})
+    return WorkspaceHistory(Repository(git.folder, ""), git.folder, loaded, {}, git.head())
 
 
 def test_a_commit_shares_the_files_that_did_not_change(
@@ -69,7 +69,7 @@ def test_a_commit_shares_the_files_that_did_not_change(
     git = Git.init(write(tmp_path / "repo", FILES))
     git.commit()
     write(git.folder, {"b.yaml": EXPORT.format(key="c")})
-    history = history_of(git.folder)
+    history = history_of(git)
     at_head = history.configuration(history.head or "")
     assert {address.key for address in at_head.resources} == {"web", "a", "b"}
     assert parsed == {**dict.fromkeys(FILES, 1), "b.yaml": 2}
@@ -83,7 +83,7 @@ def test_the_configurations_of_many_commits_are_loaded(tmp_path: Path) -> None:
     for key in keys:
         write(git.folder, {"b.yaml": EXPORT.format(key=key)})
         commits.append(git.commit())
-    history = history_of(git.folder)
+    history = history_of(git)
     found = [{at.key for at in history.configuration(commit).resources} for commit in commits]
     assert found == [{"web", "a", key} for key in keys]
 
