@@ -149,12 +149,12 @@ def test_the_workflows_of_the_monorepo_are_those_of_init(
     assert {path.name for path in committed.iterdir()} == {it.name for it in workflows.iterdir()}
 
 
-def test_the_large_example_is_applied_from_a_saved_plan_changed_and_rotated(
+def test_the_large_example_is_applied_from_a_saved_plan_and_rotated(
     copy: Callable[[str], Path], emulator: RunningEmulator, tmp_path: Path
 ) -> None:
     acme, saved = copy("acme"), tmp_path / "plan.json"
-    files = {path: path.read_text() for path in acme.glob("exports/*.yaml")}
-    names = re.findall(r"\$\{secret:env:(\w+)\}", "".join(files.values()))
+    texts = (path.read_text() for path in acme.glob("exports/*.yaml"))
+    names = re.findall(r"\$\{secret:env:(\w+)\}", "".join(texts))
     environ = {name: f"very-secret-{name.lower()}" for name in names}
     environ["ACME_STAGING_URL"] = emulator.base_url
     environ["ACME_STAGING_ORGANIZATION"] = emulator.organization
@@ -172,21 +172,7 @@ def test_the_large_example_is_applied_from_a_saved_plan_changed_and_rotated(
     # A saved plan does not contain the estimate, which depends on the limits of the moment.
     assert run("show", saved).out == re.sub(r" +\d+ calls, about .*\n$", "", made.out)
     assert "Applied: 15 created" in run("apply", saved).out
-    assert "No changes" in run("apply", saved).out
     assert "No changes" in run("plan").out
-
-    emulator.clear_requests()
-    for name, old, new in (
-        ("operations", "    paused: true\n", "    paused: false\n"),
-        ("warehouse", "project: web\n", "project: web\n    paused: true\n"),
-    ):
-        path = acme / f"exports/{name}.yaml"
-        assert old in files[path]
-        path.write_text(files[path].replace(old, new, 1))
-    assert "1 to pause, 1 to unpause" in run("plan").out
-    run("apply", "--auto-approve")
-    assert sorted(emulator.writes()) == [("POST", "pause"), ("POST", "unpause")]
-    assert emulator.exports()["Web events to Snowflake"]["paused"] is True
 
     emulator.clear_requests()
     before = emulator.exports()["Web persons to S3"]["secrets"]

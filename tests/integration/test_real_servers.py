@@ -12,14 +12,15 @@ import yaml
 from reconciler.model.values import MISSING
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler
+from tests.support.declared import seed
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
 from tests.support.importing import new_workspace, resources, run_import, run_plan
+from tests.support.simulated import no_op_export
 
 KINDS = {3: "postgresql", 4: "snowflake", 5: "s3-compatible", 6: "aws-redshift", 7: "aws-redshift"}
 SECRETS = {f"RECONCILER_SECRET_TABLE_{name}": "a-secret-value" for name in ("USER", "PASSWORD")}
 S3 = {"bucket_name": "b", "region": "r", "prefix": "p/"}
-NO_OP = {"type": "NoOp", "config": {}}
 SNOWFLAKE = {"database": "d", "warehouse": "w", "schema": "s", "table_name": "t"}
 LEFT_OVER = {
     "Bucket": {
@@ -36,14 +37,9 @@ LEFT_OVER = {
 
 
 def seed_of(destinations: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    exports = [
-        {"name": name, "interval": "hour", "destination": destination}
-        for name, destination in destinations.items()
-    ]
-    projects = [{"id": 1, "name": "Web", "batch_exports": exports}]
+    exports = [no_op_export(name, destination=it) for name, it in destinations.items()]
     return {
-        "organizations": [{"id": "org", "name": "O", "projects": projects}],
-        "keys": [{"value": "phx_key"}],
+        **seed({"id": 1, "name": "Web", "batch_exports": exports}),
         "integrations": [
             {"id": number, "project": 1, "kind": kind, "config": {"host": "h"}}
             for number, kind in KINDS.items()
@@ -216,7 +212,7 @@ def test_what_real_servers_return_is_imported_without_secrets(
     """Numbers as text, keys in nested objects, tokens in clear: the plan is empty."""
     running = service_of(seed_of({}), "--dialect", dialect)
     for name in RETURNED[dialect]:
-        body = {"name": name, "interval": "hour", "destination": NO_OP}
+        body = no_op_export(name)
         running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
     page = running.call("GET", "/api/projects/1/batch_exports/").json()
     for export in page["results"]:
@@ -227,20 +223,13 @@ def test_what_real_servers_return_is_imported_without_secrets(
     repository = Git.init(folder)
     imported = run_import(folder, running)
     assert imported.code == 0, imported.err
-    outputs = [imported]
-    for words in (
-        ["--out", tmp_path / "plan.json"],
-        ["--format", "json"],
-        ["--format", "markdown"],
-        ["--verbose"],
-    ):
-        outputs.append(run_plan(folder, running, *words))
-        assert outputs[-1].code == 0, outputs[-1].out + outputs[-1].err
+    outputs = [imported, run_plan(folder, running, "--out", tmp_path / "plan.json")]
     repository.commit()
-    for command in ("drift", "status"):
-        ran = reconciler(command, "-C", folder, environ=running.environ())
-        assert ran.code == 0, ran.err
-        outputs.append(ran)
+    outputs += [
+        reconciler(*words, "-C", folder, environ=running.environ())
+        for words in (("plan", "--format", "markdown"), ("plan", "-v"), ("drift",), ("status",))
+    ]
+    assert [ran.code for ran in outputs] == [0] * 6
     (file,) = folder.rglob("web.yaml")
     file.write_text(file.read_text().replace("s3_bucket: b", "s3_bucket: c"))
     changed = run_plan(folder, running, "--verbose", "--out", tmp_path / "changed.json")
