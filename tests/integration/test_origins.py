@@ -1,4 +1,4 @@
-"""Which side a difference comes from, what the files loosen and take over, end to end."""
+"""Where differences come from, what the files loosen, take over and would create twice."""
 
 from __future__ import annotations
 
@@ -154,3 +154,95 @@ def test_plan_v1_the_changes_of_a_refused_merge_stay_new(repo: Repo) -> None:
     repo.commit(lake=evil, other={})
     assert repo.run("plan", "--target", "batch_export.lake").code == 5
     assert repo.run("plan", "--target", "batch_export.other").code == 0
+
+
+# An export that was renamed in the service is refused everywhere (plan I1, I2, I6).
+
+RENAMED = "PG (do not touch)"
+MARKED = "Marked <!-- iac:batch-exports:events_to_pg iac:hash:abc123 -->"
+IMPORT = ("import", "--dry-run", "--format", "json")
+
+
+def postgres(table: str = "t", **fields: Any) -> dict[str, Any]:
+    secret = "${secret:env:RECONCILER_SECRET_ONE}"
+    config = {"host": "h", "database": "d", "table_name": table, "user": secret, "password": secret}
+    return {"name": "Pg", "destination": {"type": "Postgres", "config": config}, **fields}
+
+
+@pytest.fixture
+def pg(tmp_path: Path, emulator: RunningEmulator) -> Repo:
+    """Return a repository whose export is applied."""
+    pg = Repo.of(tmp_path, emulator)
+    pg.applied(pg=postgres())
+    return pg
+
+
+def test_plan_i1_a_renamed_export_is_refused_in_every_format(pg: Repo) -> None:
+    """Without an inventory nothing says that it is the object of the resource."""
+    pg.forget()
+    pg.call("PATCH", "Pg", {"name": RENAMED})
+    pg.running.clear_requests()
+    pg.apply(code=5)
+    assert pg.running.writes() == []
+    for text_format in ("text", "markdown", "html", "json", "github", "sarif"):
+        ran = pg.run("plan", "--format", text_format)
+        assert ran.code == 5, text_format
+        assert "possible-duplicate" in ran.out, text_format
+        assert "do not touch" in ran.out, text_format
+    (refusal,) = pg.plan(code=5)["refusals"]
+    assert [item["name"] for item in refusal["objects"]] == [RENAMED]
+    assert "possible-duplicate" in pg.run("doctor", "pg", "--auto-approve").out
+    (left,) = json.loads(pg.run(*IMPORT).out)["not_imported"]
+    assert "probably batch_export.pg" in left["why"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "actions"),
+    [
+        ({"lifecycle": {"renamed_from": [RENAMED]}}, (0, 1)),
+        ({"name": RENAMED}, (0, 0)),
+        ({"lifecycle": {"beside": [RENAMED]}}, (1, 0)),
+    ],
+)
+def test_plan_i1_the_ways_on_lead_on(
+    pg: Repo, fields: dict[str, Any], actions: tuple[int, int]
+) -> None:
+    pg.forget()
+    pg.call("PATCH", "Pg", {"name": RENAMED})
+    pg.write(pg=postgres(**fields))
+    summary = pg.plan()["summary"]
+    assert (summary["create"], summary["update"]) == actions
+    pg.apply()
+    assert pg.run("plan", "--detailed-exitcode").code == 0
+
+
+def test_plan_i1_a_renamed_project_is_refused(pg: Repo) -> None:
+    pg.forget()
+    project = pg.running.exports()["Pg"]["team_id"]
+    pg.running.call("PATCH", f"/api/projects/{project}/", {"name": "Web (prod)"})
+    applied = pg.apply(code=5)
+    assert "project.web would be created beside project 'Web (prod)'" in applied.out
+    assert "which contains 1 object of its configuration" in " ".join(applied.out.split())
+    whole = [left["why"] for left in json.loads(pg.run(*IMPORT).out)["not_imported"]]
+    assert len(whole) == 2
+    assert all("probably project.web" in why for why in whole)
+
+
+def test_plan_i2_a_resource_renamed_out_of_ignore_is_refused(pg: Repo) -> None:
+    write(pg.folder, {"reconciler.yaml": SETTINGS.replace("}", ", ignore: ['Pg*']}")})
+    pg.write(pg=postgres(name="Two"))
+    applied = pg.apply(code=5)
+    assert "possible-duplicate" in applied.out
+    assert "take it out of `policy.ignore`" in applied.out
+
+
+def test_plan_i6_objects_of_another_tool_are_imported_by_name_only(pg: Repo) -> None:
+    project = pg.running.exports()["Pg"]["team_id"]
+    body = {**postgres("other"), "name": MARKED, "interval": "hour"}
+    body["destination"]["config"] |= {"user": "u", "password": "p"}
+    path = f"/api/projects/{project}/batch_exports/"
+    pg.running.call("POST", path, body).raise_for_status()
+    left = json.loads(pg.run(*IMPORT).out)
+    assert "posthog-definitions" in left["not_imported"][0]["why"]
+    named = json.loads(pg.run(*IMPORT, "Marked*", "--into", "new.yaml").out)
+    assert [item["address"] for item in named["resources"]] == ["batch_export.marked"]

@@ -36,14 +36,10 @@ SEED: dict[str, Any] = {
 }
 
 
-def listed(running: RunningEmulator, path: str) -> list[dict[str, Any]]:
-    answer = running.call("GET", f"/api/projects/{running.project_id}/{path}")
+def runs_of(running: RunningEmulator, name: str) -> list[dict[str, Any]]:
+    answer = running.call("GET", f"{running.path_of(name)}runs/")
     answer.raise_for_status()
     return list(answer.json()["results"])
-
-
-def runs_of(running: RunningEmulator, name: str) -> list[dict[str, Any]]:
-    return listed(running, f"batch_exports/{running.exports()[name]['id']}/runs/")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -67,19 +63,6 @@ def test_apply_p2_a_service_has_lived_for_three_days(
     assert (ran.code, "clock" in ran.err) == (0, False)
 
 
-def test_apply_p2_the_past_has_activity_and_backfills(service_of: StartService) -> None:
-    running = service_of(SEED, "--dialect", "2026")
-    exports = {name: export["id"] for name, export in running.exports().items()}
-    log = "activity_log/?scope=BatchExport&item_id="
-    entries = listed(running, log + exports["Sessions"])
-    made = [(it["user"]["first_name"], it["detail"]["changes"][0]["after"]) for it in entries]
-    assert made == [("Ada", False), ("Ada", True)]
-    (paused,) = listed(running, log + exports["Orders"])
-    assert paused["is_system"]
-    (backfill,) = listed(running, f"batch_exports/{exports['Sessions']}/backfills/")
-    assert backfill["status"] == "Completed"
-
-
 def test_apply_p2_the_seeds_of_the_page_are_valid() -> None:
     page = (ROOT / "docs/inside/emulator.md").read_text(encoding="utf-8")
     seed: dict[str, Any] = {}
@@ -95,7 +78,7 @@ def test_apply_p2_a_reset_restores_the_past(service_of: StartService) -> None:
     running = service_of({**SEED, "settings": {"auto_pause": False}})
     assert running.admin("GET", "settings")["auto_pause"] is False
     before = {run["id"] for run in runs_of(running, "Orders")}
-    running.call("DELETE", f"/api/projects/1/batch_exports/{running.exports()['Orders']['id']}/")
+    running.call("DELETE", running.path_of("Orders"))
     running.admin("PUT", "outcomes", [])
     running.reset()
     assert len({run["id"] for run in runs_of(running, "Orders")} & before) >= len(before) - 1
