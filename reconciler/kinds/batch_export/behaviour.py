@@ -8,7 +8,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from reconciler.kinds.batch_export import DESTINATION, INTEGRATIONS
+from reconciler.kinds.batch_export import DESTINATION, INTEGRATIONS, PLACES
 from reconciler.kinds.batch_export.consequences import (
     RULES,
     live_value,
@@ -73,7 +73,7 @@ OPERATIONS = (
         source="11",
     ),
 )
-_TABLES = frozenset({"BigQuery", "Databricks", "Postgres", "Redshift", "Snowflake"})
+_TABLES = frozenset(tag for tag, words in PLACES.items() if "table" in words.values())
 _DEFAULT_MODEL = "events"
 _EVENT_LISTS = ("include_events", "exclude_events")
 REFUSALS = Rules(refusals=[NOT_ACCEPTED])
