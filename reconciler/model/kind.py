@@ -579,10 +579,20 @@ def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Fiel
         verbatim=field.verbatim or bool(node.get("x-zone")),
         since=_dialect(node.get("x-since")),
         until=_dialect(node.get("x-until")),
-        accepts={Dialect(name): values for name, values in node.get("x-accepts", {}).items()},
+        accepts=_accepted(node.get("x-accepts", {})),
         empty_is_null=bool(node.get("x-empty-is-null")),
         null_in_create=clearable and not _FILLED_IN.isdisjoint(node),
     )
+
+
+def _accepted(given: Mapping[str, Sequence[JSON] | None]) -> Mapping[Dialect, Sequence[JSON]]:
+    """Return the only values of each dialect: a newer one has those before it, null lifts them."""
+    accepted, last = {}, None
+    for dialect in Dialect:
+        last = given.get(dialect, last)
+        if last is not None:
+            accepted[dialect] = last
+    return accepted
 
 
 def _dialect(name: str | None) -> Dialect | None:
