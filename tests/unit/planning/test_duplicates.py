@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.kind import Action, Dialect
+from reconciler.model.kind import SINCE_2026, Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note, Plan, Refusal
 from reconciler.model.resource import Lifecycle, Resource, State
@@ -192,7 +192,7 @@ def test_model_f6_plan_i5_project_names_that_differ_only_in_case(dialect: Dialec
     desired = desired_of(new, other, project("c", name="Else"), project(name="web"))
     live = live_of(live_project(), dialect=dialect)
     refusals = refused(planned(desired, live), "name-taken")
-    is_refused = dialect is Dialect.V2026
+    is_refused = dialect in SINCE_2026
     assert [item.addresses for item in refusals] == [(other.address,), (WEB.address,)] * is_refused
     if is_refused:
         assert "project.a is created with the name 'New'" in refusals[0].message
