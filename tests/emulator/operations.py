@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from tests.emulator.facts import Api
@@ -80,10 +79,6 @@ def outcomes(api: Api, *rules: dict[str, Any]) -> None:
 
 def set_clock(api: Api, moment: str) -> None:
     api.emulator.admin("POST", "clock", {"set": moment})
-
-
-def now(api: Api) -> datetime:
-    return datetime.fromisoformat(api.emulator.admin("GET", "clock")["now"]).astimezone(UTC)
 
 
 def no_op(**fields: Any) -> dict[str, Any]:

@@ -42,11 +42,9 @@ def test_entries_of_creation(api: Api) -> None:
     assert (entry["activity"], entry["item_id"]) == ("created", export["id"])
     assert (entry["scope"], entry["detail"]["changes"]) == ("BatchExport", [])
     assert entry["detail"]["name"] == f"'Lake' ({kind})"
-    assert (entry["unread"], entry["was_impersonated"]) == (False, False)
     assert entry["organization_id"] == api.organization.split("/")[3]
     assert set(entry["detail"]) == {"name", "short_id", "type", "changes", "trigger", "context"}
-    newer = {"client", "ip_address", "team_id"} & set(entry)
-    assert newer == ({"client", "ip_address", "team_id"} if api.dialect == "2026" else set())
+    assert ({"client", "ip_address", "team_id"} <= set(entry)) is (api.dialect == "2026")
 
 
 @fact(
@@ -169,7 +167,6 @@ def test_pages_of_the_log(api: Api) -> None:
     third = api.call("GET", second["next"]).json()
     assert (names(second), names(third), third["next"]) == (["2", "1"], ["0"], None)
     assert names(api.call("GET", third["previous"]).json()) == ["2", "1"]
-    assert names(api.call("GET", second["previous"]).json()) == ["4", "3"]
     refused(api.call("GET", f"{LOG}?cursor=zzz"), 404, "not_found")
     assert len(log(api, page_size=5000)["results"]) == 5
 

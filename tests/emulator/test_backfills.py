@@ -23,7 +23,6 @@ from tests.emulator.operations import (
     runs,
     set_clock,
     settings,
-    statuses,
 )
 
 
@@ -273,20 +272,6 @@ def test_reading_a_backfill(api: Api) -> None:
     refused(answer, 403, "permission_denied")
 
 
-@fact("8.1", "a new backfill can answer 404 for some seconds", "2026")
-def test_a_row_that_appears_later(api: Api) -> None:
-    settings(api, backfill_row_delay_seconds=90, backfill_limit=1)
-    export = api.create()
-    path = of(api, export, f"backfills/{begun(api, export)['backfill_id']}/")
-    refused(api.call("GET", path), 404, "not_found")
-    assert backfills(api, export) == []
-    # The limit counts rows, so a fast series of requests passes.
-    begun(api, export, START, "2026-10-02T00:00:00Z")
-    api.emulator.advance(seconds=91)
-    assert get(api, path)["status"] == "Starting"
-    assert backfill(api, export, START, "2026-10-03T00:00:00Z").status_code == 429
-
-
 @fact("8.1", "the list has cursor pages of 50, ordered by creation or start", *REAL)
 def test_lists_of_backfills(api: Api) -> None:
     export = api.create(**no_op())
@@ -312,44 +297,6 @@ def test_one_run_after_another(api: Api) -> None:
     assert len(done) == 3
     assert done[0]["finished_at"] < done[1]["created_at"]
     assert api.get(export)["paused"] is True
-
-
-@fact("8.3", "a backfill continues after a failed run and ends Completed", *REAL)
-def test_a_failing_run_in_a_backfill(api: Api) -> None:
-    outcomes(
-        api,
-        {"match": {"nth": 2}, "status": "Failed"},
-        {"match": {}, "status": "Completed", "records": 10},
-    )
-    export = api.create(**no_op())
-    begun(api, export)
-    api.emulator.advance(minutes=20)
-    row = backfills(api, export)[0]
-    assert row["status"] == "Completed"
-    assert row["progress"] == {"total_runs": 3, "finished_runs": 3, "progress": 1.0}
-    assert sorted(statuses(api, export)) == ["Completed", "Completed", "Failed"]
-    if api.dialect == "2026":
-        assert row["total_records_count"] == 20
-
-
-@fact("7.4", "a backfill waits for a run of another one until that run ends or is cancelled", *REAL)
-def test_waiting_for_a_run_of_another_backfill(api: Api) -> None:
-    outcomes(api, {"match": {"times": 1}, "status": "Running"}, {"match": {}, "seconds": 60})
-    export = api.create(**no_op())
-    begun(api, export, "2026-10-01T00:00:00Z", "2026-10-01T03:00:00Z")
-    api.emulator.advance(seconds=30)
-    begun(api, export, "2026-10-01T00:00:00Z", "2026-10-01T02:00:00Z")
-    api.emulator.advance(minutes=30)
-    waiting, first = backfills(api, export)
-    assert (waiting["status"], first["status"], len(runs(api, export))) == ("Running", "Running", 1)
-    api.call("POST", of(api, export, f"backfills/{first['id']}/cancel/"), {})
-    api.emulator.advance(minutes=5)
-    waiting, first = backfills(api, export)
-    assert (waiting["status"], first["status"]) == ("Completed", "Cancelled")
-    last, cancelled = runs(api, export)
-    assert (cancelled["status"], cancelled["backfill"]) == ("Cancelled", first["id"])
-    assert (last["status"], last["backfill"]) == ("Completed", waiting["id"])
-    assert last["data_interval_start"] == "2026-10-01T01:00:00Z"
 
 
 @fact("1.7", "unpause can backfill from last_paused_at, which is not aligned")

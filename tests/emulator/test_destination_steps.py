@@ -1,4 +1,7 @@
-"""Facts about the steps that test a destination: service.md, 11."""
+"""Facts about the steps that test a destination: service.md, 11.
+
+tests/integration/test_doctor.py has those of existing exports, and the rules of results.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +38,6 @@ def run(api: Api, body: Any, export: dict[str, Any] | None = None) -> Any:
     Keys reach the steps: in 2025 only with a scope that no issued key has.
     """
     return api.call("POST", path_of(api, export), body, key=KEY_OF[api.dialect])
-
-
-def set_rules(api: Api, *rules: dict[str, Any]) -> None:
-    api.emulator.admin("PUT", "test_steps", list(rules))
 
 
 TABLES = [f"Verify BigQuery {name}" for name in ("project", "dataset", "table")]
@@ -132,35 +131,3 @@ def test_crashes_of_steps(api: Api) -> None:
     for body in bodies:
         assert run(api, body).status_code == run(api, body, export).status_code == 500
     assert run(api, api.body(**to("NoOp"))).status_code == 500
-
-
-@fact("11", "a step of an export uses the stored config, secrets included", *REAL)
-def test_a_step_for_an_existing_export(api: Api) -> None:
-    export = api.create()
-    before = api.emulator.exports()["Lake"]
-    body = api.body(**to(export["destination"]["type"], prefix="q"))
-    answer = run(api, {**body, "step": 1 if api.dialect == "2026" else 0}, export)
-    assert answer.json()["result"] == PASSED
-    assert api.emulator.exports()["Lake"] == before
-    gone = {"id": f"{'0' * 8}-0000-0000-0000-{'0' * 12}"}
-    refused(run(api, body, gone), 404, "not_found")
-
-
-@fact("11", "a failed step answers 200; rules of the switchboard set the results", *REAL)
-def test_rules_of_results(api: Api) -> None:
-    name, last = ("S3", 0) if api.dialect == "2025" else ("AwsS3", 1)
-    body = {**api.body(), "step": last}
-    failed = {"destination": name, "step": last, "status": "Failed", "message": "No such bucket."}
-    set_rules(api, {"destination": "Snowflake", "status": "Failed"}, failed)
-    answer = run(api, body)
-    assert answer.status_code == 200
-    assert answer.json()["result"] == {"status": "Failed", "message": "No such bucket."}
-    rule = {"step": BUCKET, "status": "Failed"}
-    set_rules(api, rule)
-    message = run(api, body).json()["result"]["message"]
-    assert message.startswith("The test step failed with an unknown error: ")
-    assert api.emulator.admin("DELETE", "test_steps") == {"rules": []}
-    assert run(api, body).json()["result"]["status"] == "Passed"
-    # Only the newest servers have skipped steps.
-    answer = api.emulator.http.put("/_emulator/test_steps", json=[{"status": "Skipped"}])
-    assert answer.status_code == (200 if api.dialect == "2026" else 400)

@@ -201,13 +201,10 @@ QUERIES: Table = {
     },
     NEWEST: {
         "a query requires the model hogql": [
-            (POST, {"model": "persons", "hogql_query": QUERY}, BAD_QUERY),
             *both({}, {"hogql_query": QUERY}, f"{BAD_QUERY}: 'hogql_query' {NOT_HOGQL}"),
-            (POST, {"hogql_query": None}, {"hogql_query": None}),
             ({}, {"hogql_query": None}, {"hogql_query": None}),
         ],
         "the model hogql requires a query that can be parsed": [
-            (POST, {"model": "hogql"}, BAD_QUERY),
             *both(HOGQL, {"hogql_query": None}, BAD_QUERY),
             *both(HOGQL, {"hogql_query": "SELEC nonsense"}, BAD_QUERY),
             *both(HOGQL, {"hogql_query": "select"}, BAD_QUERY),

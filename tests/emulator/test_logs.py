@@ -1,4 +1,7 @@
-"""Logs of exports and runs (service.md, 3 and 9)."""
+"""Logs of exports and runs (service.md, 3 and 9).
+
+tests/integration/test_runs_and_logs.py has their filters.
+"""
 
 from __future__ import annotations
 
@@ -57,18 +60,6 @@ def test_messages_of_runs(api: Api) -> None:
     assert len(mails) == 2
 
 
-@fact("7.2", "a cancelled run logs its cancellation and no other end", "2026")
-def test_logs_of_a_cancelled_run(api: Api) -> None:
-    outcomes(api, {"match": {}, "status": "Completed", "seconds": 3000})
-    export = api.create()
-    api.emulator.advance(hours=1)
-    run = runs(api, export)[0]["id"]
-    api.call("POST", of(api, export, f"runs/{run}/cancel/"), {}).raise_for_status()
-    api.emulator.advance(minutes=30)
-    assert messages(api, export)[0] == f"{RANGE} was cancelled"
-    assert not [line for line in messages(api, export) if "finished" in line]
-
-
 @fact("3", "the oldest logs have limit/offset pages; a limit is a number", "interface")
 def test_pages_of_the_oldest_logs(api: Api) -> None:
     outcomes(api, {"match": {}, "status": "Completed"})
@@ -77,31 +68,6 @@ def test_pages_of_the_oldest_logs(api: Api) -> None:
     page = get(api, of(api, export, "logs/?limit=10&offset=10"))
     assert (page["count"], len(page["results"])) == (150, 10)
     invalid(api.call("GET", of(api, export, "logs/?limit=many")), "limit")
-
-
-@fact("9", "instance_id is the id of the workflow engine, not that of a run", "2026")
-def test_instance_ids(api: Api) -> None:
-    export = api.create()
-    api.emulator.advance(hours=3)
-    ids = {run["id"] for run in runs(api, export)}
-    instances = {line["instance_id"] for line in get(api, of(api, export, "logs/"))["results"]}
-    assert len(instances) == 3
-    assert not instances & ids
-    for value in instances | ids | {"odd"}:
-        assert bool(messages(api, export, f"?instance_id={value}")) is (value in instances)
-
-
-@fact("3", "after and before are exclusive; search ignores case and accepts LIKE wildcards", "2026")
-def test_filters_of_logs(api: Api) -> None:
-    export = api.create()
-    api.emulator.advance(hours=3)
-    times = [line["timestamp"] for line in get(api, of(api, export, "logs/"))["results"]]
-    for name, edge, wanted in [("before", times[3], times[4:]), ("after", times[3], times[:3])]:
-        page = get(api, of(api, export, f"logs/?{name}={edge}"))["results"]
-        assert [line["timestamp"] for line in page] == wanted
-    assert len(messages(api, export, "?search=STARTING BATCH")) == 3
-    assert len(messages(api, export, "?search=starting%25range")) == 3
-    invalid(api.call("GET", of(api, export, "logs/?after=soon")), "after")
 
 
 @fact("3", "the limit applies before the offset, so no offset reaches further", "2026", rules=(27,))

@@ -1,4 +1,7 @@
-"""Runs: history, windows, statuses, outcome rules, retry and cancel (service.md, 2 and 7)."""
+"""Runs: windows, statuses, retry and cancel (service.md, 2 and 7).
+
+tests/integration/test_runs_and_logs.py has the rules of outcomes.
+"""
 
 from __future__ import annotations
 
@@ -39,23 +42,6 @@ def test_runs_appear(api: Api) -> None:
         latest = [run["id"] for run in shown["latest_runs"]]
         assert latest == [run["id"] for run in appeared[:10]]
     assert listed[idle["id"]]["latest_runs"] == []
-
-
-@fact("2", "the same seed makes the same history")
-def test_history_is_repeatable(api: Api) -> None:
-    export = api.create()
-    api.emulator.admin("POST", "snapshots/before")
-
-    def history() -> list[dict[str, Any]]:
-        assert runs(api, export) == []
-        api.emulator.advance(hours=40)
-        keys = ("id", "status", "records_completed", "data_interval_end")
-        return [{key: run[key] for key in keys} for run in runs(api, export, "?after=-90d")]
-
-    first = history()
-    api.emulator.admin("POST", "snapshots/before/restore")
-    assert history() == first
-    assert {run["status"] for run in first} <= {"Completed", "Failed"}
 
 
 @fact("2", "runs have stable cursor pages of 100 without limit; a broken cursor answers 404")
@@ -149,51 +135,6 @@ def test_the_status_filter(api: Api) -> None:
         refused(answer, 400, "invalid_choice", "status__1")
     else:
         assert len(runs(api, export, query)) == 4
-
-
-@fact("7.1", "a rule sets the outcome of any run")
-def test_outcome_rules(api: Api) -> None:
-    outcomes(
-        api,
-        {"match": {"interval_end": "2026-10-07T12:00:00Z"}, "status": "Failed", "error": "No."},
-        {"match": {"name": "Lake", "nth": 1}, "status": "Completed", "records": 7},
-        {"match": {"name": "Pond"}, "status": "Cancelled"},
-        {"match": {"times": 1, "backfill": False}, "status": "FailedRetryable"},
-    )
-    lake, pond = api.create(), api.create(name="Pond")
-    api.emulator.advance(hours=3)
-    first, second, third = sorted(runs(api, lake), key=lambda run: run["data_interval_end"])
-    assert (first["status"], first["records_completed"]) == ("Completed", 7)
-    assert (second["status"], second["latest_error"]) == ("Failed", "No.")
-    assert third["status"] == "FailedRetryable"
-    assert set(statuses(api, pond)) == {"Failed", "Cancelled"}
-    summaries = api.emulator.admin("GET", "outcomes")["outcomes"]
-    assert [rule["fired"] for rule in summaries] == [2, 1, 2, 1]
-
-
-@fact("7.4", "an interval can have several runs")
-def test_several_rows_for_an_interval(api: Api) -> None:
-    rows = [{"status": "Failed"}, {"status": "Completed", "records": 3}]
-    outcomes(api, {"match": {"nth": 2}, "rows": rows})
-    export = api.create()
-    api.emulator.advance(hours=2)
-    second, first = runs(api, export)[:2]
-    assert second["data_interval_end"] == first["data_interval_end"] == "2026-10-07T12:00:00Z"
-    assert (first["status"], second["status"]) == ("Failed", "Completed")
-    assert second["created_at"] > first["finished_at"]
-
-
-@fact("7.1", "a run without quota is FailedBilling from the start; 2025 shows no end", *REAL)
-def test_runs_without_quota(api: Api) -> None:
-    outcomes(api, {"match": {}, "status": "FailedBilling"})
-    export = api.create()
-    set_clock(api, "2026-10-07T11:00:25Z")
-    run = runs(api, export)[0]
-    assert run["status"] == "FailedBilling"
-    assert (run["finished_at"] is None) is (api.dialect == "2025")
-    assert (run["latest_error"] is None) is (api.dialect == "2025")
-    answer = api.call("POST", of(api, export, f"runs/{run['id']}/cancel/"), {})
-    assert "'FailedBilling'" in invalid(answer)
 
 
 @fact("7.1", "a run is Starting, then Running, then ended; it can stay Running for days")

@@ -7,8 +7,6 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reconciler.emulator.schedule import Schedule
 from tests.emulator.facts import OLD, Api, fact
@@ -42,28 +40,6 @@ def test_ticks(schedule: Schedule, after: str, until: str, ticks: list[str]) -> 
     intervals = schedule.intervals(at(after), at(until))
     bounds = [(f"{start:%m-%d %H:%M}", f"{end:%m-%d %H:%M}") for start, end in intervals]
     assert bounds == list(pairwise(ticks))
-
-
-@given(
-    interval=st.sampled_from(["hour", "day", "week", "every 5 minutes", "every 15 minutes"]),
-    zone=st.sampled_from([None, "UTC", "US/Eastern", "Europe/Berlin", "Asia/Kathmandu"]),
-    hour=st.integers(0, 23),
-    day=st.integers(0, 6),
-    moment=st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)),
-)
-def test_ticks_are_a_grid(
-    interval: str, zone: str | None, hour: int, day: int, moment: datetime
-) -> None:
-    schedule = Schedule(interval, ZoneInfo(zone) if zone else None, day, hour)
-    moment = moment.replace(tzinfo=UTC)
-    last, following = schedule.align(moment), schedule.tick_after(moment)
-    assert last <= moment < following
-    assert schedule.align(last) == last
-    assert schedule.align(following) == following
-    until = moment + 3 * schedule.step
-    ticks = list(schedule.intervals(moment, until))
-    assert all(first[1] == second[0] for first, second in pairwise(ticks))
-    assert ticks[0] == (last, following)
 
 
 # The service
@@ -106,20 +82,6 @@ def test_no_runs_before_the_creation(api: Api) -> None:
     assert intervals(api, early)[0] == ("2026-10-07T10:00:00Z", "2026-10-07T11:00:00Z")
     hours = [f"2026-10-07T{hour}:00:00Z" for hour in (12, 13, 14, 15)]
     assert intervals(api, bounded) == list(pairwise(hours))
-
-
-@fact("7.3", "intervals that end during a pause never run")
-def test_ticks_while_paused(api: Api) -> None:
-    export = api.create()
-    api.emulator.advance(hours=1)
-    api.call("POST", of(api, export, "pause/"), {})
-    api.emulator.advance(hours=3)
-    api.call("POST", of(api, export, "unpause/"), {})
-    api.emulator.advance(hours=1)
-    assert [end for _, end in intervals(api, export)] == [
-        "2026-10-07T11:00:00Z",
-        "2026-10-07T15:00:00Z",
-    ]
 
 
 @fact("7.3", "runs before a change of the interval keep their intervals", "2026")

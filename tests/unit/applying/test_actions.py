@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.applying.check import lacks_fields
-from reconciler.model.event import Done, Waiting
+from reconciler.model.event import Waiting
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Resource, State
@@ -113,30 +113,6 @@ def test_performance_one_list_checks_many_updates(
     method, expected = ("PATCH", ["c", "d"]) if spec is DAILY else ("DELETE", ["c"])
     assert stale == expected
     assert sorted(world.calls()) == sorted([*["GET"] * looks, method, method])
-
-
-@pytest.mark.parametrize(
-    ("fields", "calls"),
-    [
-        # A list shows fields that have their default.
-        ({"timezone": "Europe/Berlin"}, ["GET", *["PATCH"] * len(KEYS)]),
-        # A list that cannot check is read once.
-        ({"autocapture_opt_out": True}, ["GET", *["GET", "PATCH"] * len(KEYS)]),
-    ],
-)
-def test_performance_a_list_checks_the_fields_that_it_shows(
-    world: World, fields: dict[str, Any], calls: list[str]
-) -> None:
-    world.create(*(project(key, name=key) for key in KEYS))
-    change = world.plan(*(project(key, name=key, **fields) for key in KEYS))
-
-    def wait(event: object) -> None:
-        if isinstance(event, Done) and "autocapture_opt_out" in fields:
-            world.clock.now += 31
-
-    world.react = wait
-    assert world.apply(change, parallelism=1).complete
-    assert world.calls() == calls
 
 
 def test_performance_a_list_without_the_settings_of_a_plan_is_no_check(world: World) -> None:

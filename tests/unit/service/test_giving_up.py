@@ -12,7 +12,6 @@ import pytest
 from reconciler.errors import AmbiguousOutcome, GivenUp, Invalid, NotFound, ReconcilerError
 from reconciler.model.event import Event, Sent, Waiting
 from reconciler.model.live import Answer, Repeat, Request
-from reconciler.model.settings import Window
 from reconciler.service.transport import Transport
 from tests.support.transport import virtually
 
@@ -87,17 +86,6 @@ def test_f11_a_failure_of_all_pauses_all_calls(
     assert len(later) == 30
     assert min(later) == pytest.approx(resumed)
     assert world.waits()[-1:] == ([] if wait is None else [wait])
-
-
-def test_performance_a_429_for_calls_of_others_pauses_and_changes_no_rate() -> None:
-    """A plan and an apply with one key: the service still counts the calls of the plan."""
-    refusal = throttled(**{"Retry-After": "50"})
-    world = World(lambda number: refusal if number == 20 else ok(), rate=(Window(40, 60.0),))
-    world.send(*[READ] * 79)
-    assert world.waits()[0] == (50, "rate limit of the service (429)")
-    assert {reason for _, reason in world.waits()[1:]} == {"rate limit (40 a minute)"}
-    assert len(world.times) == 80
-    assert world.times[-1] < 121
 
 
 def test_too_many_backfills_pause_their_own_call_only() -> None:
