@@ -179,25 +179,19 @@ def test_invalid_ranges(api: Api, start: Any, end: str, text: str) -> None:
     assert text.format(order=order) in detail
 
 
-@fact(
-    "8.1", "daily and weekly exports require dates, weekly ones on their day", "2026", rules=(28,)
-)
+@fact("8.1", "daily and weekly exports require dates, weekly ones on their day", "2026")
 def test_dates_of_daily_and_weekly_backfills(api: Api) -> None:
     daily = api.create(interval="day", timezone="US/Eastern", offset_hour=4)
     weekly = api.create(name="w", interval="week", offset_day=1)
     detail = invalid(backfill(api, daily, "2026-09-01T00:00:00Z", "2026-09-03"))
     assert "'2026-09-01T00:00:00Z' is not a valid ISO formatted date." in detail
-    assert "expect only the date component" in detail
-    begun(api, daily, "2026-09-01", "2026-09-03")
-    row = backfills(api, daily)[0]
-    assert (row["start_at"], row["end_at"]) == ("2026-09-01T08:00:00Z", "2026-09-03T08:00:00Z")
     detail = invalid(backfill(api, weekly, "2026-09-06", "2026-09-14"))
     assert detail.endswith(
-        " is a Sunday but this batch export is configured to run weekly on Monday."
+        "2026-09-06 is a Sunday but this batch export is configured to run weekly on Monday."
     )
-    begun(api, weekly, "2026-09-07", "2026-09-21")
     begun(api, daily, "20260101", "2026-W02-1")
-    assert backfills(api, daily)[0]["end_at"] == "2026-01-05T09:00:00Z"
+    row = backfills(api, daily)[0]
+    assert (row["start_at"], row["end_at"]) == ("2026-01-01T09:00:00Z", "2026-01-05T09:00:00Z")
 
 
 @fact("8.1", "too many backfills answer 429 after a null start", "2026", rules=(28, 42))
@@ -210,12 +204,8 @@ def test_too_many_backfills(api: Api) -> None:
     begun(api, second)
     answer = backfill(api, second, START, "2026-10-02T00:00:00Z")
     detail = refused(answer, 429, "too_many_concurrent_backfills")
-    assert answer.json()["type"] == "server_error"
     assert detail.startswith("This team already has 5 batch export backfills running.")
-    assert "retry-after" not in answer.headers
-    newest = backfills(api, second)[0]["id"]
-    api.call("POST", of(api, second, f"backfills/{newest}/cancel/"), {}).raise_for_status()
-    begun(api, second, START, "2026-10-02T00:00:00Z")
+    assert (answer.json()["type"], "retry-after" in answer.headers) == ("server_error", False)
     settings(api, backfill_limit=0)
     invalid(backfill(api, first, None, "soon"))
     refused(backfill(api, first, "late", "soon"), 429, "too_many_concurrent_backfills")

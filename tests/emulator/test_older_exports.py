@@ -1,4 +1,7 @@
-"""Exports that are older than the rules of a create: a seed plants them (service.md, 1)."""
+"""Exports that are older than the rules of a create: a seed plants them (service.md, 1).
+
+tests/integration/test_real_servers.py has those with credentials in their config.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,8 @@ from tests.emulator.facts import Api, fact, invalid, refused
 from tests.emulator.operations import of
 
 QUERY = "select event from events"
-SQL = {"database": "d", "host": "h", "user": "u", "password": "p"}
-BUCKET = {
-    "bucket_name": "b",
-    "region": "r",
-    "prefix": "p",
-    "endpoint_url": "https://s3.example.com",
-}
 EXPORTS = [
     {"name": "Query", "hogql_query": QUERY, "destination": {"type": "NoOp", "config": {}}},
-    {"name": "Redshift", "destination": {"type": "Redshift", "config": SQL}},
-    {"name": "Postgres", "destination": {"type": "Postgres", "config": SQL}},
-    {
-        "name": "Migrated",
-        "destination": {"type": "S3Compatible", "integration": 10, "config": BUCKET},
-    },
 ]
 SEED = {
     "organizations": [
@@ -36,10 +26,7 @@ SEED = {
         }
     ],
     "keys": [{"value": "phx_all"}],
-    "integrations": [
-        {"id": 7, "project": 1, "kind": "aws-s3"},
-        {"id": 10, "project": 1, "kind": "s3-compatible"},
-    ],
+    "integrations": [{"id": 7, "project": 1, "kind": "aws-s3"}],
     "flags": [],
 }
 
@@ -90,30 +77,7 @@ def test_queries_where_one_exists(older: Api) -> None:
     invalid(older.patch(export, hogql_query=QUERY), "hogql_query")
 
 
-@pytest.mark.parametrize("name", ["Redshift", "Postgres"])
-def test_credentials_in_an_old_config(older: Api, name: str) -> None:
-    """An export without an integration stays as it is until one is named."""
-    export = older.emulator.exports()[name]
-    assert set(export["destination"]["config"]) == {"database", "host"}
-    assert export["destination"]["integration"] is None
-    changed = older.patch(export, destination={"type": name, "config": {"schema": "s"}})
-    assert changed.json()["destination"]["config"]["schema"] == "s"
-    assert older.emulator.exports()[name]["secrets"] == export["secrets"]
-
-
 @fact("1.1", "the model hogql needs a feature flag", "2026")
 def test_the_flag_of_the_hogql_model(older: Api, dialect: str) -> None:
     body = older.body(model="hogql", hogql_query=QUERY)
     refused(older.call("POST", older.project, body), 403, "permission_denied")
-
-
-@fact("1.5", "a key of an older server is returned, but refused when sent", "2026", rules=(12,))
-def test_a_key_that_a_migrated_export_kept(older: Api, dialect: str) -> None:
-    export = older.emulator.exports()["Migrated"]
-    destination = older.call("GET", f"{older.project}{export['id']}/").json()["destination"]
-    assert destination["config"]["endpoint_url"] == BUCKET["endpoint_url"]
-    answer = older.patch(export, destination=destination)
-    detail = invalid(answer, "destination__non_field_errors")
-    assert detail == "Configuration has unknown field/s: 'endpoint_url'"
-    del destination["config"]["endpoint_url"]
-    assert older.patch(export, destination=destination).status_code == 200

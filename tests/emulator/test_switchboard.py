@@ -39,15 +39,6 @@ def test_inspection(api: Api) -> None:
         assert "salted:" in text
 
 
-@fact("switchboard", "a snapshot restores all data", "interface")
-def test_snapshots(api: Api) -> None:
-    api.create()
-    api.emulator.admin("POST", "snapshots/one")
-    api.create()
-    api.emulator.admin("POST", "snapshots/one/restore")
-    assert api.call("GET", api.project).json()["count"] == 1
-
-
 @pytest.mark.parametrize(
     ("value", "windows"),
     [((), [(480, 60), (4800, 3600)]), (("5/1,7/2.5",), [(5, 1), (7, 2.5)])],

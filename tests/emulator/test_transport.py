@@ -240,21 +240,6 @@ def test_errors_that_count(api: Api) -> None:
     refused(api.call("GET", api.project), 429, "throttled")
 
 
-@fact("6", "limits can have any window; Retry-After is in whole seconds")
-def test_windows_of_any_length(api: Api) -> None:
-    limit(api, (1, 61.99), (3, 3600))
-    assert api.call("GET", api.project).status_code == 200
-    answer = api.call("GET", api.project)
-    assert (answer.status_code, answer.headers["retry-after"]) == (429, "62")
-    api.emulator.advance(seconds=61.99)
-    assert api.call("GET", api.project).status_code == 200
-    api.emulator.advance(seconds=61.99)
-    # The refused call counted for the longer window: it is full now.
-    assert api.call("GET", api.project).status_code == 429
-    answer = api.emulator.http.put("/_emulator/throttle", json={"windows": [{"calls": 0}]})
-    assert answer.status_code == 400
-
-
 @fact("1.1", "an export shows these fields and no others")
 def test_the_fields_of_an_export(api: Api) -> None:
     common = (
