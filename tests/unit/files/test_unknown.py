@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +14,11 @@ from reconciler.files.sources import FolderSource
 from reconciler.files.yaml_loader import ParsedFiles
 from reconciler.model.schemas import schema, schema_names, types_of
 from reconciler.model.settings import Readable
-from reconciler.model.values import Path as Place
 from tests.support.cli import write
 from tests.support.workspaces import codes, problems
 
 TYPES = [name for name in schema_names() if name.startswith("destinations/")]
 UNSET, WITHIN = "${env:UNSET}", "a${env:UNSET}b"
-GOOD: dict[Place, str] = {
-    ("lifecycle", "ignore_changes", 0): "name",
-    ("project",): "web",
-    ("start_at",): "2026-01-01T00:00:00Z",
-    ("end_at",): "2027-01-01T00:00:00Z",
-    ("timezone",): "Europe/Berlin",
-    ("session_recording_sample_rate",): "0.25",
-    ("destination", "type"): "NoOp",
-}
-"""What goes into fields that take no odd text and have no list of what they take."""
-_FLAG = "session_recording_linked_flag"
-BESIDE: dict[tuple[str, str | int], dict[str, Any]] = {
-    ("batch_export", "primary_key"): {"model": "hogql"},
-    ("batch_export", "version_key"): {"model": "hogql"},
-    ("project", _FLAG): {_FLAG: {"id": 1, "key": "k"}},
-}
-"""What some fields go together with."""
 
 
 def export(of_type: str = "NoOp", **fields: Any) -> dict[str, Any]:
@@ -74,8 +56,8 @@ def dumped(value: Any) -> str:
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False)
 
 
-def told(folder: Path, files: dict[str, str], environ: dict[str, str] | None = None) -> list[str]:
-    found = load_all(write(folder, files), environ=environ or {})
+def told(folder: Path, files: dict[str, str]) -> list[str]:
+    found = load_all(write(folder, files), environ={})
     return [code for code in codes(found) if code != "feature-flag"]
 
 
@@ -91,63 +73,47 @@ def valid(node: Mapping[str, Any]) -> Any:
     return {"string": "abc", "integer": 1, "boolean": True}[types_of(node)[0]]
 
 
-def texts(node: Mapping[str, Any], path: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """Yield the fields of a schema, at any depth, that take text, and lists of it, with schemas."""
+def filled(node: Mapping[str, Any], value: str) -> dict[str, Any]:
+    """Return what has a value in every field, at any depth, that takes text, or a list of it."""
+    fields: dict[str, Any] = {}
     for name, below in node.get("properties", {}).items():
-        if name in ("environments", "overrides") or below.get("x-secret"):
+        if name in ("environments", "overrides", "destination") or below.get("x-secret"):
             continue
         if "string" in types_of(below):
-            yield (*path, name), below
-        if "items" in below and "string" in types_of(below["items"]):
-            yield (*path, name, 0), below["items"]
-        yield from texts(below, (*path, name))
+            fields[name] = value
+        elif "items" in below and "string" in types_of(below["items"]):
+            fields[name] = [value]
+        elif inner := filled(below, value):
+            fields[name] = inner
+        elif name in node.get("required", ()):
+            fields[name] = 1
+    return fields
 
 
-def with_value(holder: dict[str, Any], path: Place, value: Any) -> dict[str, Any]:
-    """A copy with a value at a path. What is in a list is alone there."""
-    first, *rest = path
-    if not rest:
-        return {**holder, str(first): value}
-    if rest == [0]:
-        return {**holder, str(first): [value]}
-    below = holder.get(str(first))
-    inside = with_value(below if isinstance(below, dict) else {}, tuple(rest), value)
-    return {**holder, str(first): inside}
+def everywhere(value: str) -> dict[str, str]:
+    """Return a project and an export of each type with a value in each field that takes text."""
+    exports = {"none": {**export(), **filled(schema("batch_export") or {}, "VALUE")}}
+    for name in TYPES:
+        whole = export(name.split("/")[1], name=name)
+        whole["destination"]["config"] |= filled(schema(name) or {}, "VALUE")
+        exports[name.replace("/", "-")] = whole
+    exports["destinations-AwsS3"]["destination"]["integration"] = "VALUE"
+    files = workspace({"web": filled(schema("project") or {}, "VALUE")}, exports)
+    assert files["a.yaml"].count("VALUE") > 80
+    return {name: text.replace("VALUE", value) for name, text in files.items()}
 
 
-NAMES = ("project", "batch_export", *TYPES)
-EVERYWHERE = {(name, path): node for name in NAMES for path, node in texts(schema(name) or {})}
-assert len(EVERYWHERE) > 80
+@pytest.mark.parametrize("value", [UNSET, WITHIN])
+def test_an_unset_variable_is_no_mistake_where_text_goes(tmp_path: Path, value: str) -> None:
+    assert told(tmp_path, everywhere(value)) == []
 
 
-def placed(name: str, path: Place, value: Any) -> dict[str, str]:
-    beside = BESIDE.get((name, path[0]), {})
-    if name == "project":
-        return workspace(projects={"web": with_value({"name": "Web", **beside}, path, value)})
-    if name == "batch_export":
-        of_type = "AwsS3" if "integration" in path else "NoOp"
-        return workspace(exports={"lake": with_value(export(of_type, **beside), path, value)})
-    whole = export(name.split("/")[1])
-    whole["destination"]["config"] = with_value(whole["destination"]["config"], path, value)
-    return workspace(exports={"lake": whole})
-
-
-@pytest.mark.parametrize(("name", "path"), EVERYWHERE)
-def test_an_unset_variable_is_no_mistake_where_text_goes(
-    tmp_path: Path, name: str, path: Place
-) -> None:
-    good = GOOD.get(path) or valid(EVERYWHERE[name, path])
-    assert told(tmp_path / "set", placed(name, path, UNSET), {"UNSET": str(good)}) == []
-    assert told(tmp_path / "unset", placed(name, path, UNSET)) == []
-    assert told(tmp_path / "within", placed(name, path, WITHIN)) == []
-
-
-@pytest.mark.parametrize(("name", "path"), EVERYWHERE)
 @pytest.mark.parametrize("value", ["'a${var:nope}b'", "'${env:UNCLOSED'", "yes"])
-def test_a_broken_value_is_told_once(tmp_path: Path, name: str, path: Place, value: str) -> None:
-    files = placed(name, path, "PLACE")
-    files["a.yaml"] = files["a.yaml"].replace("PLACE", value)
-    assert len(told(tmp_path, files)) == 1
+def test_a_broken_value_is_told_once(tmp_path: Path, value: str) -> None:
+    files = everywhere(value)
+    lines = [n for n, line in enumerate(files["a.yaml"].splitlines(), 1) if value in line]
+    found = load_all(write(tmp_path, files), environ={})
+    assert sorted(each.at.line for each in found if each.code != "feature-flag") == lines
 
 
 @pytest.mark.parametrize("value", [UNSET, WITHIN])
