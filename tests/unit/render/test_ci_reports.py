@@ -56,6 +56,18 @@ def test_text_cannot_start_a_command_or_end_a_property() -> None:
     assert "file=a%2Cline=1%3Ab%25.yaml,line=1," in text
 
 
+def test_ten_of_each_kind_are_shown_and_the_rest_is_counted() -> None:
+    plan = exports(400, lambda number: {"destination": s3(max_file_size_mb=number + 1)}, {})
+    violations = tuple(Refusal("rule", f"violation {number}") for number in range(12))
+    text = plan_as_github(replace(plan, refusals=violations))
+    kinds = [line[2:].split(" ")[0] for line in text.splitlines() if line.startswith("::")]
+    assert kinds == ["error"] * 10 + ["notice"]
+    assert text.splitlines()[-2:] == [
+        "2 more errors",
+        "Plan: 0 to create, 400 to update, 0 to delete, 1 unchanged (401 resources).",
+    ]
+
+
 def test_a_violation_is_a_result_and_one_after_the_merge_a_warning() -> None:
     violations = (
         Refusal("max_deletes", "too many", at=Mark("reconciler.yaml", 9, 16, 1)),

@@ -142,6 +142,28 @@ def test_consequences_that_differ_in_detail_are_counted_or_listed() -> None:
     check(plan, "hourly runs", "daily runs", times={"more differ": 0}, options=VERBOSE)
 
 
+def test_an_origin_that_fields_do_not_share_is_beside_them() -> None:
+    drifted = {"interval": "day"}
+    beside = 'interval  "day" -> "hour"  # drift'
+    check(exports(1, {"model": "persons"}, drifted, {}), beside, times={"Drift (": 0})
+    check(exports(1, {}, drifted, {}), times={"# drift": 0, "Drift (": 1})
+
+
+def test_r14_what_has_no_space_has_one_line_and_then_is_counted() -> None:
+    plan = exports(100, lambda n: _moved(n)[0], lambda n: _moved(n)[1], key="x{:03}")
+    text = plan_as_text(plan)
+    whole = '  ~ batch_export.x000 "X000"\n      destination.config.prefix  "old0/" -> "a/new"'
+    assert whole in text
+    short = re.findall(
+        r"^  ~ batch_export.(x\d+)  destination.config.prefix  (.*)$", text, re.MULTILINE
+    )
+    assert short[0] == ("x021", '"old21/" -> "v/new"')
+    count, first = re.findall(r"^  ~ (\d+) to update: (x\d+), ", text, re.MULTILINE)[0]
+    assert first == f"x{21 + len(short):03}"
+    assert 21 + len(short) + int(count) == 100
+    assert f"… and {count} more changes (list: --verbose)" in text
+
+
 DANGER = (Consequence("very-bad", Severity.DANGER, "all is lost"),)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from reconciler.commands.show import audit_of
@@ -53,6 +55,25 @@ def text_of(*runs: tuple[RunInfo, tuple[Event, ...]], run: str | None = None) ->
     return written("audit", "text", audit(*runs, run=run), RenderOptions(Style(width=2_000)))
 
 
+def test_a_complete_run_is_shown() -> None:
+    lines = text_of((RUN, COMPLETE)).splitlines()
+    assert lines[:6] == [
+        "Run          run-1, reconciler 1.0",
+        "Started by   ada (root on ci-7)",
+        "Job          https://ci.example.com/jobs/1",
+        "Time         2026-06-01T12:00:00+00:00 to 2026-06-01T12:00:00+00:00",
+        "Environment  production · https://eu.example.com · organization org",
+        f"Commit       {'f' * 40}",
+    ]
+    assert lines[7:] == [
+        "End          exit code 0, verified",
+        "",
+        '+ done  create batch_export.lake "Lake" (id e1)',
+        '~ done  update batch_export.pond "Pond" (id e2)',
+    ]
+    assert audit((RUN, COMPLETE)).shown.code == ExitCode.FINE
+
+
 def test_f8_a_killed_run_shows_what_is_unknown() -> None:
     text = text_of((RUN, KILLED))
     assert "End          no end is recorded: it was killed, or it is still running" in text
@@ -81,6 +102,14 @@ def test_a_run_is_selected_by_the_beginning_of_its_id() -> None:
     assert raised.value.hint == "runs: run-1, run-2"
     with pytest.raises(BadUsage, match="no run begins with 'x'"):
         audit(*SEVERAL, run="x")
+
+
+def test_json_has_every_run() -> None:
+    value = json.loads(written("audit", "json", audit(*SEVERAL)))
+    killed, complete = value["runs"]
+    assert (killed["started_by"]["id"], killed["exit_code"]) == ("run-1", None)
+    assert [change["ending"] for change in killed["changes"]] == ["unknown", "not sent"]
+    assert (complete["exit_code"], complete["verified"]) == (0, True)
 
 
 def test_text_of_a_log_can_not_forge_lines() -> None:

@@ -179,3 +179,16 @@ def test_the_page_has_every_export_with_a_strip_of_its_runs() -> None:
     assert "5 exports: 1 failing, 1 paused, 3 ok." in page.text
     assert [item["href"] for item in page.of("a")] == [ORDERS.page]
     assert_closed(html, links=(str(ORDERS.page),))
+
+
+def test_the_json_has_every_fact() -> None:
+    shown = json.loads(as_json(report(ORDERS, SESSIONS)))
+    assert shown["format_version"] == 1
+    assert shown["at"] == "2026-06-10T12:40:00Z"
+    assert shown["counts"]["failing"] == 1
+    orders, sessions = shown["exports"]
+    assert orders["lag_seconds"] == 6 * 3600
+    message = {"code": "failing", "message": "access denied to bucket acme-orders"}
+    assert orders["notes"] == [message]
+    assert [item["status"] for item in orders["runs"]] == ["Failed", "Running", "Completed"]
+    assert sessions["paused_since"] == "2026-06-07T12:40:00Z"
