@@ -139,6 +139,7 @@ _COMMENTS = "a comment that it would remove"
     ("path", "value", "place", "what"),
     [
         ((*ONE, *CONFIG, "bucket_name"), "z", "13:7", _SHARED),
+        ((*ONE, "destination"), MISSING, "13:7", _SHARED),
         ((*TWO, *CONFIG, "prefix"), "z", "26:5", _SHARED),
         ((*TWO, "destination"), MISSING, "26:5", _SHARED),
         ((*THREE, "interval"), "day", "32:5", _SHARED),

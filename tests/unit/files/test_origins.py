@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from reconciler.commands.show import resolved
 from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.model.redaction import masked_in
@@ -44,7 +46,9 @@ def at(origin: PublicOrigin) -> str:
     return f"{origin.file}:{origin.line}:{origin.column}"
 
 
-def test_a_literal_secret_is_hidden_on_every_layer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("of_type", ["Postgres", "Kafka"])
+def test_a_literal_secret_is_hidden_on_every_layer(tmp_path: Path, of_type: str) -> None:
+    """Also in a type that no schema describes, by the names of its fields."""
     files = {
         "reconciler.yaml": """\
 version: 1
@@ -55,7 +59,7 @@ environments: {staging: {}}
 env: [SET, X]
 secrets: [U]
 """,
-        "a.yaml": POSTGRES.replace(
+        "a.yaml": POSTGRES.replace("Postgres", of_type).replace(
             "CONFIG",
             '{host: h, database: d, user: "sesame-three-${env:X:-sesame-four}",'
             ' password: "${var:word}"}\n    overrides: {staging: {destination: {config:'
@@ -66,6 +70,7 @@ secrets: [U]
     found = show(tmp_path, files, environ=environ)
     for drawn in (written("resolved", "text", found), written("resolved", "json", found)):
         assert "sesame" not in drawn
+    assert "${env:SET} from the environment" in written("resolved", "text", found)
     config = by_name(found)
     password, user = config["destination.config.password"], config["destination.config.user"]
     assert password.value == user.value == "(literal secret)"
