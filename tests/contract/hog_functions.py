@@ -45,8 +45,9 @@ SCHEMA: Body = {
     },
 }
 _SHORT = ("id", "name", "description", "type", "enabled", "created_at")
-_PROJECTS = re.compile(r"/api/organizations/o/projects/(?:(?P<id>\w+)/)?")
-_FUNCTIONS = re.compile(r"/api/projects/(?P<parent>\d+)/hog_functions/(?:(?P<id>\w+)/)?")
+_PATH = re.compile(
+    r"/api/(?:organizations/o/projects|projects/(?P<parent>\d+)/hog_functions)/(?:(?P<id>\w+)/)?"
+)
 
 
 @dataclass
@@ -75,63 +76,40 @@ class Service:
         """Return the status and body of an answer."""
         if method != "GET":
             self.writes.append(f"{method} {path}")
-        if match := _PROJECTS.fullmatch(path):
-            return self._project(method, match["id"], sent)
-        if match := _FUNCTIONS.fullmatch(path):
-            return self._function(method, match["parent"], match["id"], sent)
         if path == "/api/organizations/o/batch_exports/":
             return 200, _page([])
-        return 404, {"detail": "Not found."}
-
-    def _project(self, method: str, live_id: str | None, sent: Body) -> tuple[int, Any]:
-        if live_id is None:
-            return self._collection(method, self.projects, list(self.projects.values()), sent)
-        if live_id not in self.projects:
+        match = _PATH.fullmatch(path)
+        if match is None:
             return 404, {"detail": "Not found."}
-        if method == "PATCH":
-            self.projects[live_id].update(sent)
-        return 200, self.projects[live_id]
-
-    def _function(
-        self, method: str, parent: str, live_id: str | None, sent: Body
-    ) -> tuple[int, Any]:
-        inside = {
-            body["id"]: body for body in self.alive() if self.project_of[body["id"]] == parent
-        }
+        parent, live_id = match["parent"], match["id"]
+        inside = self.projects
+        if parent is not None:
+            inside = {
+                body["id"]: body for body in self.alive() if self.project_of[body["id"]] == parent
+            }
         if live_id is None:
-            short = [{name: body[name] for name in _SHORT} for body in inside.values()]
-            status, body = self._collection(method, self.functions, short, sent)
-            if status == 201:
-                self.project_of[body["id"]] = parent
-                body.update({**_defaults(), **sent, "deleted": False})
-            return status, body
+            names = _SHORT if parent is not None else ("id", "name", "created_at")
+            shown = [{name: body[name] for name in names} for body in inside.values()]
+            return (201, self._made(parent, sent)) if method == "POST" else (200, _page(shown))
         if live_id not in inside:
             return 404, {"detail": "Not found."}
         if method == "DELETE":
             return 405, {"detail": 'Method "DELETE" not allowed.'}
-        if method == "PATCH":
-            inside[live_id].update(sent)
+        inside[live_id].update(sent)
         return 200, inside[live_id]
 
-    def _collection(
-        self, method: str, objects: dict[str, Body], shown: list[Body], sent: Body
-    ) -> tuple[int, Any]:
-        if method == "GET":
-            return 200, _page(shown)
+    def _made(self, parent: str | None, sent: Body) -> Body:
         self.made += 1
         live_id = str(self.made)
-        objects[live_id] = {
-            **sent,
-            "id": live_id if objects is self.functions else self.made,
-            "created_at": f"2026-01-01T00:00:{self.made:02}Z",
-            "uuid": f"0190a1b2-0000-7000-8000-{self.made:012}",
-        }
-        return 201, objects[live_id]
-
-
-def _defaults() -> Body:
-    properties = SCHEMA["properties"]
-    return {name: node["default"] for name, node in properties.items() if "default" in node}
+        body = {**sent, "id": self.made, "created_at": f"2026-01-01T00:00:{self.made:02}Z"}
+        if parent is None:
+            self.projects[live_id] = body
+            return body
+        properties = SCHEMA["properties"]
+        defaults = {name: node["default"] for name, node in properties.items() if "default" in node}
+        self.project_of[live_id] = parent
+        self.functions[live_id] = {**defaults, **body, "id": live_id, "deleted": False}
+        return self.functions[live_id]
 
 
 def _page(items: list[Body]) -> Body:

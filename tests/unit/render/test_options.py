@@ -6,7 +6,6 @@ import pytest
 
 from reconciler.render.document import Cell, Document, as_text
 from reconciler.render.options import (
-    PLAIN,
     Colour,
     RenderOptions,
     Style,
@@ -18,26 +17,15 @@ from reconciler.render.options import (
 @pytest.mark.parametrize(
     ("environ", "terminal", "wanted"),
     [
-        ({}, True, True),
-        ({}, False, False),
-        ({"NO_COLOR": "1"}, True, False),
         ({"NO_COLOR": "", "FORCE_COLOR": "1"}, False, True),
-        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
         ({"FORCE_COLOR": "0"}, False, False),
         ({"CLICOLOR_FORCE": "1"}, False, True),
         ({"CLICOLOR": "0"}, True, False),
-        ({"TERM": "dumb"}, True, False),
     ],
 )
 def test_when_colours_are_wanted(environ: dict[str, str], terminal: bool, wanted: bool) -> None:
+    """`tests/integration/test_output.py` has the other variables."""
     assert colour_wanted(environ, terminal=terminal) is wanted
-
-
-def test_text_is_painted_only_if_colours_are_enabled() -> None:
-    assert Style(colour=True).paint(Colour.BOLD_RED, "error") == "\x1b[1;31merror\x1b[0m"
-    assert Style(colour=True).paint(None, "error") == "error"
-    assert Style(colour=True).paint(Colour.RED, "") == ""
-    assert PLAIN.paint(Colour.RED, "error") == "error"
 
 
 @pytest.mark.parametrize(
