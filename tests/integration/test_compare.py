@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -114,21 +113,6 @@ def test_differences_are_apart_from_intended_ones(folder: Path) -> None:
     ) in " ".join(verbose.out.split())
     assert "batch_export.both" not in verbose.out
     assert "--verbose" not in verbose.out
-
-
-def test_the_json_has_values_places_and_reasons(folder: Path) -> None:
-    ran = run(folder, "compare", "staging", "production", "--format", "json")
-    compared = json.loads(ran.out)
-    assert (compared["format_version"], compared["is_equal"], compared["equal"]) == (2, False, 1)
-    assert [item["address"] for item in compared["only_second"]] == ["batch_export.old"]
-    lake = [item for item in compared["differences"] if item["address"] == "batch_export.lake"]
-    fields = {item["name"]: item for item in lake}
-    assert fields["interval"]["intended"] is None
-    assert fields["interval"]["first"]["origin"]["line"] == 20
-    assert fields["paused"]["first"] is None
-    bucket = fields["destination.config.bucket_name"]
-    second = (bucket["second"]["value"], bucket["second"]["written"])
-    assert (bucket["intended"], *second) == ("reference", "acme-prod", "${var:bucket}")
 
 
 def test_markdown_has_a_row_for_each_difference(folder: Path) -> None:

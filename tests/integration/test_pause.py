@@ -14,7 +14,6 @@ from reconciler.commands.pause import pause
 from reconciler.commands.plan import plan
 from reconciler.commands.sending import Applied, Outputs
 from reconciler.commands.session import PlanResult
-from reconciler.errors import ReconcilerError
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, Reason
 from reconciler.model.settings import PlanOptions
@@ -137,17 +136,6 @@ def test_refusals(settings: str, words: str, code: int, message: str, begin: Beg
         assert "‖ batch_export." in ended.out
 
 
-def test_a_refused_plan_is_an_error(begin: Begin) -> None:
-    world = begin("2026", "Lake")
-
-    async def refuse(_: Plan) -> bool:
-        return False
-
-    with pytest.raises(ReconcilerError, match="not approved"):
-        world.run(lambda it: pause(it, ["lake"], approve=refuse))
-    assert writes(world) == []
-
-
 def test_the_reason_is_in_the_audit_log(begin: Begin) -> None:
     world = begin("2026", "Lake")
     log = world.workspace.folder / "audit.jsonl"
@@ -170,18 +158,12 @@ def test_trap_15_61_unpausing_an_export_that_the_service_paused_warns(begin: Beg
     assert "paused-by-service" in rules
 
 
-@pytest.mark.parametrize("status", [403, 404, None])
-def test_a_refusal_of_the_service_is_reported(status: int | None, begin: Begin) -> None:
-    """Also if the export was deleted meanwhile."""
+def test_an_export_that_was_deleted_meanwhile_is_a_failure(begin: Begin) -> None:
     world = begin()
     lake = world.create()
 
     async def meanwhile(_: Plan) -> bool:
-        if status is None:
-            world.call("DELETE", lake)
-        else:
-            fault = {"match": {"path": "*/pause/"}, "fault": "error", "status": status}
-            world.service.admin("PUT", "faults", [fault])
+        world.call("DELETE", lake)
         return True
 
     paused = world.run(lambda it: pause(it, ["lake"], approve=meanwhile))

@@ -1,4 +1,4 @@
-"""Every time in reports and messages of operations has its zone, or is in a column that says it."""
+"""Every time in reports of operations has its zone, or is in a column that says it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
-
-import pytest
 
 from reconciler.commands.backfill.planning import Span
 from reconciler.commands.backfill.starting import backfill
@@ -17,10 +15,9 @@ from reconciler.commands.runs import runs
 from reconciler.commands.status.report import status_document, statuses_document
 from reconciler.commands.status.state import status
 from reconciler.diagnostics import OfEnvironment
-from reconciler.errors import ReconcilerError
 from reconciler.render.document import Document, Facts, Heading, Lines, Table
 from reconciler.render.options import DEFAULTS
-from reconciler.render.runs import backfills_document, ends_as_text, logs_document, runs_document
+from reconciler.render.runs import backfills_document, logs_document, runs_document
 from tests.support.simulated import Begin, Simulated
 
 TIME = re.compile(r"\d\d:\d\d")
@@ -91,27 +88,3 @@ def test_times_have_their_zone_in_reports(begin: Begin) -> None:
         assert any(TIME.search(text) for _, text in texts), command
         wrong = [text for title, text in texts if "(UTC)" not in title and without_zone(text)]
         assert wrong == [], command
-
-
-@pytest.mark.parametrize(
-    ("first", "last"),
-    [
-        ("2026-10-20T12:20", "2026-10-20T12:40"),
-        ("2026-10-20T12:20", "2026-10-21T12:20"),
-        ("2026-10-20T16:20", "2026-10-20T16:25"),
-    ],
-    ids=["aligned", "future", "not ended"],
-)
-def test_times_have_their_zone_in_messages_of_backfill(first: str, last: str, begin: Begin) -> None:
-    world = begin("2026", auto_pause=False)
-    world.create()
-    world.advance(hours=6)
-    try:
-        started = world.run(lambda it: backfill(it, ["Lake"], Span(first, last), auto_approve=True))
-    except ReconcilerError as error:
-        text = f"{error.message}\n{error.hint}"
-    else:
-        notes = [note for item in started.plan.objects for note in item.notes]
-        text = "\n".join([*notes, ends_as_text(started.report.objects, DEFAULTS, "production")])
-    assert TIME.search(text)
-    assert not without_zone(text)

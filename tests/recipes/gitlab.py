@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from tests.recipes.hosts import Host, JobResult, bash, write_program
+from tests.recipes.hosts import PROGRAM, Host, JobResult, bash, write_program
 from tests.support.git import Git
 
 _INPUT = re.compile(r"\$\[\[ inputs\.(\w+) \]\]")
@@ -59,7 +59,7 @@ class GitLab(Host):
     def __post_init__(self) -> None:
         super().__post_init__()
         # The image has the program.
-        write_program(self.folder / "bin/reconciler", self.program)
+        write_program(self.folder / "bin/reconciler", PROGRAM)
 
     def run(self, source: str, commit: str, before: str) -> dict[str, JobResult]:
         """Run a pipeline for a commit, manual jobs included; return how its jobs ended, by name.

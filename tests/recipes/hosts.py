@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.git import Git
 from tests.support.limits import TIMEOUT
+
+PROGRAM = f'#!/bin/sh\nexec {sys.executable} -P -m reconciler "$@"\n'
+"""The text of the program `reconciler` of jobs."""
 
 
 @dataclass
@@ -26,18 +30,17 @@ class JobResult:
 
 @dataclass
 class Host:
-    """A repository at a host, and the text of the program `reconciler` of its jobs."""
+    """A repository at a host."""
 
     folder: Path
     origin: Git
-    program: str
     runs: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         for name in ("bin", "artifacts"):
             (self.folder / name).mkdir(parents=True)
         write_program(self.folder / "bin/python3", installer(self.folder / "reconciler"))
-        write_program(self.folder / "reconciler", self.program)
+        write_program(self.folder / "reconciler", PROGRAM)
 
     def checkout(self, commit: str) -> Path:
         """Return a new checkout of a commit, in the folder of a new run."""

@@ -78,7 +78,6 @@ class Place:
     folder: Path
     origin: Git
     branch: str
-    program: str
     environments: Collection[str]
     values: Mapping[str, str]
 
@@ -96,7 +95,6 @@ class OnGitHub:
         self.forge = Forge(
             place.folder,
             place.origin,
-            place.program,
             {name: value for name, value in values.items() if name.split("_")[2:3] == ["KEY"]},
             {name: value for name, value in values.items() if "ORGANIZATION" in name},
         )
@@ -153,7 +151,7 @@ class OnGitLab:
             for name, value in place.values.items()
         }
         self.pipelines: dict[tuple[str, str], Mapping[str, JobResult]] = {}
-        self.gitlab = GitLab(place.folder, place.origin, place.program, place.branch, values)
+        self.gitlab = GitLab(place.folder, place.origin, place.branch, values)
 
     def job(self, source: str, commit: str, before: str, name: str) -> JobResult:
         """Return how a job ended. One pipeline has the jobs of all environments."""
@@ -188,7 +186,7 @@ class OnAzure:
             names = (f"POSTHOG_ORGANIZATION{end}", f"POSTHOG_{role.upper()}_KEY{end}")
             group = f"posthog-{role}{suffix_of(environment)}"
             groups[group] = {name: place.values[name] for name in names}
-        self.azure = Azure(place.folder, place.origin, place.program, groups)
+        self.azure = Azure(place.folder, place.origin, groups)
 
     def run(self, environment: str, reason: str, commit: str) -> Mapping[str, JobResult]:
         file = f".azure-pipelines/reconciler{suffix_of(environment)}.yml"
@@ -221,7 +219,6 @@ def test_ecosystem_1_the_first_day(
     case: tuple[str, str, str, Mapping[str, str]],
     tmp_path: Path,
     service_of: StartService,
-    program: str,
 ) -> None:
     host, address, branch, layout = case
     service = service_of(SEED)
@@ -241,7 +238,7 @@ def test_ecosystem_1_the_first_day(
     pin(git)
     before = git.commit()
     git.run("push", "--quiet", "origin", f"HEAD:{branch}")
-    place = Place(tmp_path / "host", origin, branch, program, layout, values)
+    place = Place(tmp_path / "host", origin, branch, layout, values)
     pipelines = PLACES[host](place)
 
     write(git.folder, {"pipelines/resources.yaml": RESOURCES.replace("INTERVAL", "hour")})

@@ -88,25 +88,20 @@ class Team:
 
 
 @pytest.fixture
-def team(tmp_path: Path, emulator: RunningEmulator, program: str) -> Iterator[Team]:
-    yield team_of(tmp_path, emulator, program)
+def team(tmp_path: Path, emulator: RunningEmulator) -> Iterator[Team]:
+    yield team_of(tmp_path, emulator)
     emulator.admin("DELETE", "faults")
 
 
-def team_of(tmp_path: Path, emulator: RunningEmulator, program: str) -> Team:
+def team_of(tmp_path: Path, emulator: RunningEmulator) -> Team:
     """Return a team whose repository has a workspace without resources."""
     git = Git.init(tmp_path / "repo")
     write(git.folder, {"pipelines/reconciler.yaml": SETTINGS})
     git.commit()
     secrets = dict.fromkeys(("POSTHOG_READ_KEY", "POSTHOG_WRITE_KEY"), emulator.api_key)
-    forge = Forge(
-        tmp_path / "forge",
-        git.bare(tmp_path / "origin.git"),
-        program,
-        secrets,
-        {"POSTHOG_ORGANIZATION": emulator.organization},
-    )
-    return Team(git, forge, emulator)
+    organization = {"POSTHOG_ORGANIZATION": emulator.organization}
+    origin = git.bare(tmp_path / "origin.git")
+    return Team(git, Forge(tmp_path / "forge", origin, secrets, organization), emulator)
 
 
 def test_a_merged_plan_is_applied_and_its_commit_is_recorded(team: Team) -> None:
@@ -197,14 +192,11 @@ def test_the_comment_of_a_pull_request_is_updated(team: Team) -> None:
     assert team.service.exports()["orders"]["interval"] == "hour"
 
 
-def test_text_that_is_no_plan_is_not_posted(team: Team) -> None:
+def test_only_a_plan_is_posted(team: Team) -> None:
+    assert team.comment().code == 0
     write(team.forge.folder / "artifacts/reconciler-plan", {"plan.md": "buy $(id)\n"})
     assert team.comment().code == 1
     assert team.forge.state()["comments"] == []
-
-
-def test_a_pull_request_without_a_plan_gets_no_comment(team: Team) -> None:
-    assert (team.comment().code, team.forge.state()["comments"]) == (0, [])
 
 
 def test_a_pull_request_from_a_fork_is_only_validated(team: Team) -> None:
@@ -245,9 +237,9 @@ def propose_drift(team: Team) -> dict[str, Any]:
 
 
 def test_ecosystem_3_drift_is_proposed_until_it_is_gone(
-    tmp_path: Path, service_of: StartService, program: str
+    tmp_path: Path, service_of: StartService
 ) -> None:
-    team = team_of(tmp_path, service_of(None, "--dialect", "2026"), program)
+    team = team_of(tmp_path, service_of(None, "--dialect", "2026"))
     team.deploy(team.push(orders="hour"))
     assert propose_drift(team) == {}
     edit_live(team.service, interval="day")

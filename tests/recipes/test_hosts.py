@@ -13,7 +13,7 @@ import yaml
 from tests.conftest import ROOT
 from tests.recipes.github import outputs_in
 from tests.recipes.gitlab import GitLab
-from tests.recipes.hosts import JobResult, bash, write_program
+from tests.recipes.hosts import PROGRAM, JobResult, bash, write_program
 from tests.recipes.scripts import FOLDER, cron_job, documents
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
@@ -27,11 +27,11 @@ WORKSPACE = {
 
 
 @pytest.fixture
-def programs(tmp_path: Path, program: str) -> Path:
+def programs(tmp_path: Path) -> Path:
     """Return a folder with the program `reconciler`."""
     folder = tmp_path / "programs"
     folder.mkdir()
-    write_program(folder / "reconciler", program)
+    write_program(folder / "reconciler", PROGRAM)
     return folder
 
 
@@ -126,12 +126,11 @@ class Change:
     git: Git
     before: str
     service: RunningEmulator
-    program: str
 
     @classmethod
-    def of(cls, folder: Path, service: RunningEmulator, program: str, **inputs: object) -> Change:
+    def of(cls, folder: Path, service: RunningEmulator, **inputs: object) -> Change:
         git = Git.init(folder / "repo")
-        change = cls(git, git.commit(), service, program)
+        change = cls(git, git.commit(), service)
         inputs |= {"image": "image@sha256:0", "base_url": service.base_url}
         entry = {"local": "/component.yml", "inputs": inputs}
         pipeline = {".gitlab-ci.yml": yaml.safe_dump({"include": [entry]})}
@@ -146,25 +145,25 @@ class Change:
         keys = dict.fromkeys(("POSTHOG_READ_KEY", "POSTHOG_WRITE_KEY"), self.service.api_key)
         variables = {"POSTHOG_ORGANIZATION": self.service.organization, **keys}
         origin = self.git.bare(folder / "origin.git")
-        return GitLab(folder / "gitlab", origin, self.program, "main", {**variables})
+        return GitLab(folder / "gitlab", origin, "main", {**variables})
 
     def run(self, host: GitLab, source: str) -> dict[str, JobResult]:
         return host.run(source, self.git.head(), self.before)
 
 
 def test_ecosystem_3_gitlab_starts_nothing_for_other_files(
-    tmp_path: Path, emulator: RunningEmulator, program: str
+    tmp_path: Path, emulator: RunningEmulator
 ) -> None:
-    change = Change.of(tmp_path, emulator, program, paths=["elsewhere/*"])
+    change = Change.of(tmp_path, emulator, paths=["elsewhere/*"])
     host = change.host()
     assert [change.run(host, source) for source in ("merge_request_event", "push")] == [{}, {}]
 
 
 @pytest.mark.parametrize("fetches", [True, False])
 def test_security_n3_gitlab_shows_no_results_that_a_merge_request_contains(
-    tmp_path: Path, emulator: RunningEmulator, program: str, *, fetches: bool
+    tmp_path: Path, emulator: RunningEmulator, *, fetches: bool
 ) -> None:
-    change = Change.of(tmp_path, emulator, program)
+    change = Change.of(tmp_path, emulator)
     other = tmp_path / "other"
     other.write_text("unchanged")
     counts = '{"create": 0, "update": 0, "delete": 0}'
