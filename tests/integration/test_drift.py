@@ -73,13 +73,9 @@ def test_only_live_changes_of_managed_fields_are_drift(applied: Applied) -> None
     result = applied.drift().report
     assert [method for method, _ in applied.running.writes()] == []
     daily, lake = result.objects
-    assert set(fields(daily)) == {"interval", "paused"}
-    assert set(fields(lake)) == {URL}
+    assert (set(fields(daily)), set(fields(lake))) == ({"interval", "paused"}, {URL})
     assert (daily.fields[0].change.before, daily.fields[0].change.after) == ("day", "hour")
     assert (result.compared, result.unmanaged, result.deleted) == (3, 1, ())
-    assert [str(item.address) for item in applied.drift("daily").report.objects] == [
-        "batch_export.daily"
-    ]
 
 
 def test_trap_15_64_only_what_the_activity_log_shows_is_attributed(
@@ -102,7 +98,7 @@ def test_trap_15_64_only_what_the_activity_log_shows_is_attributed(
     assert people == {None} if dialect == "2025" else None not in people
     # An entry that does not show the live value says nothing about it.
     applied.change("Daily", paused=False)
-    (daily,) = (item for item in applied.drift("daily").report.objects)
+    (daily,) = applied.drift("daily").report.objects
     assert set(fields(daily)) == {"interval"}
 
 

@@ -15,7 +15,7 @@ from reconciler.model.public import as_json
 from reconciler.model.settings import ClientOptions, Window
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import LONG, StartService
-from tests.support.cli import reconciler, write
+from tests.support.cli import write
 from tests.support.emulator import DIALECTS
 from tests.support.reports import written
 from tests.support.simulated import BEGIN, Begin, Simulated, no_op_export, simulated
@@ -177,9 +177,8 @@ def test_m5_a_declared_pause_is_no_gap(rule: dict[str, Any], begin: Begin, tmp_p
     total = sum(count for _, count in before)
     assert [(state, count) for *_, state, count in states(world)] == [("intended", total)]
     assert judged(world).gaps == judged(world).repairable == 0
-    assert reconciler("gaps", "-C", tmp_path, environ=world.service.environ()).code == 0
+    assert world.ran("gaps").code == 0
     window = ("--from", "2026-10-20T10:30:00Z", "--to", "2026-10-20T19:00:00Z")
-    words = ("backfill", "*", "-C", tmp_path, "--dry-run", "--gaps", *window)
-    ran = reconciler(*words, environ=world.service.environ())
+    ran = world.ran("backfill", "*", "--dry-run", "--gaps", *window)
     assert f"{total} intervals left out (intended)" in ran.out + ran.err
     assert "Nothing to backfill" in ran.out + ran.err, ran.out

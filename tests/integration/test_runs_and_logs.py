@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,7 @@ from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerErr
 from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry, LogReport, Matched, RunReport
 from reconciler.service.operations import NotOffered
-from tests.support.cli import Ran, reconciler, write
+from tests.support.cli import write
 from tests.support.emulator import DIALECTS
 from tests.support.reports import written
 from tests.support.simulated import NO_START, Begin, Simulated
@@ -36,12 +35,6 @@ def world(begin: Begin) -> Simulated:
     world = begin("2026")
     world.create()
     return world
-
-
-def ran(world: Simulated, *words: str, code: int = 0) -> Ran:
-    ended = reconciler(*words, "-C", world.workspace.folder, environ=world.service.environ())
-    assert ended.code == code, ended.err
-    return ended
 
 
 def runs_of(world: Simulated, **options: Any) -> RunReport:
@@ -128,19 +121,19 @@ def test_m7_failed_runs_of_all_exports_are_one_list(dialect: str, begin: Begin) 
 def test_m7_each_run_names_its_export_in_every_format(begin: Begin) -> None:
     """M7: one schema for one export and for several; the calls are counted."""
     world = three(begin)
-    text = ran(world, "runs", "*", "--status", "Failed", "--links")
+    text = world.ran("runs", "*", "--status", "Failed", "--links")
     head, lake, full, _, pond, denied, *_ = text.out.splitlines()[2:]
     assert head.split()[:2] == ["export", "interval"]
     assert lake.startswith('  "Lake"  2026-10-20 13:00 to 14:00  Failed')
     assert pond.startswith('  "Pond"  2026-10-20 11:00 to 12:00  Failed')
     assert (full.strip(), denied.strip()) == ("Full.", "Denied.")
     assert "API calls" in text.err
-    table = ran(world, "runs", "--status", "Failed", "--format", "markdown").out
+    table = world.ran("runs", "--status", "Failed", "--format", "markdown").out
     assert table.startswith("### Runs of 3 exports")
     assert "| export | interval" in table
     assert '| "Pond" |' in table
     for words, count in ((("Pond",), 1), (("--project", "1"), 3)):
-        content = json.loads(ran(world, "runs", *words, "--format", "json").out)
+        content = json.loads(world.ran("runs", *words, "--format", "json").out)
         known = {item["address"]: item["name"] for item in content["exports"]}
         assert len(known) == len({known[run["address"]] for run in content["runs"]}) == count
 
@@ -148,18 +141,18 @@ def test_m7_each_run_names_its_export_in_every_format(begin: Begin) -> None:
 def test_the_commands_of_one_export_print_text_json_and_markdown(begin: Begin) -> None:
     world = begin("2026")
     world.live(export := world.create(), "2h")
-    text = ran(world, *["runs", "Lake", "--links", "--status", "completed", "--limit", "1"]).out
+    text = world.ran(*["runs", "Lake", "--links", "--status", "completed", "--limit", "1"]).out
     assert text.count('"Lake"') == 1, "in the heading only"
     assert "2026-10-20 11:00 to 12:00  Completed" in text
     assert "the newest 1 run" in text
     assert f"/pipeline/batch-exports/{export}?tab=runs" in text
-    content = json.loads(ran(world, "runs", export, "--format", "json").out)
+    content = json.loads(world.ran("runs", export, "--format", "json").out)
     assert [run["status"] for run in content["runs"]] == ["Completed"] * 2
     run = content["runs"][0]["id"]
-    assert f"run       {run}" in ran(world, "runs", "Lake", "--run", run).out
+    assert f"run       {run}" in world.ran("runs", "Lake", "--run", run).out
     words = "logs Lake --level info --search finished --from 2026-10-20"
-    assert ran(world, *words.split()).out.count("finished successfully") == 2
-    assert ran(world, "logs", "Lake", "--format", "markdown").out.startswith("### Log of ")
+    assert world.ran(*words.split()).out.count("finished successfully") == 2
+    assert world.ran("logs", "Lake", "--format", "markdown").out.startswith("### Log of ")
 
 
 def test_m7_an_export_that_fails_to_be_read_does_not_hide_the_others(begin: Begin) -> None:
@@ -173,7 +166,7 @@ def test_m7_an_export_that_fails_to_be_read_does_not_hide_the_others(begin: Begi
     assert [item.name for item in report.exports if item.error] == ["Pond"]
     for form in ("text", "markdown"):
         assert "cannot be read" in written("runs", form, report)
-    content = json.loads(ran(world, "runs", "*", "--format", "json", code=1).out)
+    content = json.loads(world.ran("runs", "*", "--format", "json", code=1).out)
     assert [item["error"] is None for item in content["exports"]].count(False) == 1
     assert len(content["runs"]) == 10
     with pytest.raises(NotFound):
@@ -293,24 +286,37 @@ def test_older_entries_are_read_completely_and_once(dialect: str, begin: Begin) 
 
 
 RUNS, LOGS = {"path": "*/runs/"}, {"path": "*/logs/"}
+BODIES: list[Any] = [
+    {"results": [{"id": "a", "status": 5}], "next": None},
+    {"results": [5], "next": None},
+    {"results": [{"timestamp": "never"}]},
+    [],
+]
+NO_SCOPE = {"status": 403, "detail": "API key missing required scope 'batch_export:read'"}
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("match", "fault", "error", "message"),
     [
-        {"results": [{"id": "a", "status": 5}], "next": None},
-        {"results": [5], "next": None},
-        {"results": [{"timestamp": "never"}]},
-        [],
+        *(
+            (match, {"value": body}, InvalidResponse, "")
+            for body in BODIES
+            for match in (RUNS, LOGS)
+        ),
+        (RUNS, NO_SCOPE, ReconcilerError, "scope"),
+        (RUNS, {"status": 404}, NotFound, "Not found"),
+        # As a server of spring 2026.
+        (LOGS, {"status": 403, "detail": "No key."}, NotOffered, "refuses logs to the API key"),
     ],
 )
-@pytest.mark.parametrize(("match", "read"), [(RUNS, runs_of), (LOGS, logs_of)])
 def test_answers_that_are_no_runs_or_entries_are_errors(
-    match: dict[str, Any], read: Callable[[Simulated], Any], body: Any, world: Simulated
+    match: Any, fault: dict[str, Any], error: type[ReconcilerError], message: str, world: Simulated
 ) -> None:
-    world.service.admin("PUT", "faults", [{"match": match, "fault": "body", "value": body}])
-    with pytest.raises(InvalidResponse):
-        read(world)
+    rule = {"match": match, "fault": "error" if "status" in fault else "body", **fault}
+    world.service.admin("PUT", "faults", [rule])
+    with pytest.raises(error, match=message) as refused:
+        (runs_of if match is RUNS else logs_of)(world)
+    assert ("?tab=logs" in str(refused.value.hint)) is (error is NotOffered)
 
 
 def test_a_server_of_2025_refuses_logs_to_keys(begin: Begin) -> None:
@@ -322,25 +328,6 @@ def test_a_server_of_2025_refuses_logs_to_keys(begin: Begin) -> None:
     run = runs_of(world).runs[0]
     with pytest.raises(NotOffered):
         logs_of(world, run=run.id)
-
-
-@pytest.mark.parametrize(
-    ("match", "read", "status", "detail", "error"),
-    [
-        (RUNS, runs_of, 403, "API key missing required scope 'batch_export:read'", "scope"),
-        (RUNS, runs_of, 404, "Not found.", "Not found"),
-        # As a server of spring 2026.
-        (LOGS, logs_of, 403, "No key.", "refuses logs to the API key"),
-    ],
-)
-def test_refusals_are_shown(
-    match: Any, read: Any, status: int, detail: str, error: str, world: Simulated
-) -> None:
-    fault = {"match": match, "fault": "error", "status": status, "detail": detail}
-    world.service.admin("PUT", "faults", [fault])
-    with pytest.raises(ReconcilerError, match=error) as refused:
-        read(world)
-    assert ("?tab=logs" in str(refused.value.hint)) is (match is LOGS)
 
 
 def test_a_secret_in_an_error_is_masked(world: Simulated) -> None:
@@ -366,5 +353,5 @@ def test_a_secret_in_an_error_is_masked(world: Simulated) -> None:
     ],
 )
 def test_options_that_exclude_each_other_are_usage_errors(words: str, begin: Begin) -> None:
-    ended = ran(begin("2026"), *words.split(), code=64)
+    ended = begin("2026").ran(*words.split(), code=64)
     assert ("hint: write it like 90m, 6h, 7d or 2w" in ended.err) == ("soon" in words)

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from reconciler.commands.status.report import ExportStatus, State, StatusReport
+from reconciler.commands.status.report import ExportStatus, State
 from reconciler.commands.status.state import status
-from reconciler.commands.workspace import Reported, Workspace
+from reconciler.commands.workspace import Workspace
 from reconciler.errors import BadUsage
 from reconciler.model.public import as_json
 from reconciler.render.options import RenderOptions
@@ -33,8 +32,6 @@ from tests.support.simulated import no_op_export as export
 FILES = {"reconciler.yaml": "version: 1\n"}
 START = "2100-06-10T00:02:00Z"
 """A moment that no clock has reached: the schedules of a seed begin at the real time."""
-END = "2100-06-15T00:30:00Z"
-"""The moment of `troubled`."""
 
 
 New = Callable[..., RunningEmulator]
@@ -71,20 +68,14 @@ def workspace(folder: Path, **exports: dict[str, Any]) -> Path:
 
 
 class Read:
-    """The states of exports, read by `status` at a moment, or at the time of the service."""
+    """The states of exports, read by `status` at the time of the service."""
 
     def __init__(
-        self, running: RunningEmulator, folder: Path, *names: str, parent: str = "", at: str = ""
+        self, running: RunningEmulator, folder: Path, *names: str, parent: str = ""
     ) -> None:
-        world = Simulated(running, Workspace(folder), [])
-        now = (lambda: datetime.fromisoformat(at)) if at else world.now
         projects = [parent] if parent else []
-
-        async def states(workspace: Workspace) -> Reported[StatusReport]:
-            runtime = replace(workspace.runtime, now=now)
-            return await status(replace(workspace, runtime=runtime), names, projects=projects)
-
-        read = world.run(states)
+        world = Simulated(running, Workspace(folder), [])
+        read = world.run(lambda it: status(it, names, projects=projects))
         self.report, self.calls = read.report, read.calls
 
     def __getitem__(self, name: str) -> ExportStatus:
@@ -135,7 +126,7 @@ def test_each_state_is_exact(dialect: str, new: New, tmp_path: Path) -> None:
     running = new(dialect)
     troubled(running)
     folder = workspace(tmp_path, orders={"project": {"id": 1}, **export("Orders")})
-    read = Read(running, folder, at=END)
+    read = Read(running, folder)
     assert {name: read[name].state for name in read.names} == {
         "Orders": State.FAILING,
         "Lake": State.LAGGING,
@@ -198,8 +189,8 @@ def test_what_a_plan_would_change_is_marked(running: RunningEmulator, tmp_path: 
         new={"project": "web", **export("New")},
     )
     read = Read(running, folder)
-    assert (read["Orders"].differs, read["Lake"].differs) == (True, False)
-    assert (read["Fine"].differs, read["Fine"].managed) == (None, False)
+    differs = [read[name].differs for name in ("Orders", "Lake", "Fine")]
+    assert (differs, read["Fine"].managed) == ([True, False, None], False)
     assert list(map(str, read.report.missing)) == ["batch_export.new"]
 
 

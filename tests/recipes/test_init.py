@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from reconciler.commands.init import RECIPES, InitOptions, write_recipe
 from reconciler.errors import BadUsage
@@ -28,10 +27,6 @@ def test_every_recipe_is_filled_in(git: Git, host: str) -> None:
     done = write_recipe(host, InitOptions(folder, "staging"))
     assert (set(done.written), done.kept) == (set(RECIPES[host]), ())
     for name in done.written:
-        if name not in (".gitlab/reconciler-component.yml", ".gitlab-ci.yml"):
-            values = yaml.safe_dump_all(documents(git.folder / name))
-            assert "staging" in values or name.endswith("comment.yml")
-            assert "production" not in values
         assert not re.search("@[A-Z_]+@", (git.folder / name).read_text())
     if host == "github":
         (apply,) = documents(git.folder / ".github/workflows/reconciler-apply.yml")

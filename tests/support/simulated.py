@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.service.pace import ClientSettings
 from tests.conftest import StartService
-from tests.support.cli import write
+from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 
 _Result = TypeVar("_Result")
@@ -73,6 +73,13 @@ class Simulated:
                 self.call("POST", export, f"{step}/", {})
             else:
                 self.advance(**{_UNITS[step[-1]]: float(step[:-1])})
+
+    def ran(self, *words: str | Path, code: int = 0) -> Ran:
+        """Run a command in the workspace, and check its exit code."""
+        folder = f"--workspace={self.workspace.folder}"
+        ended = reconciler(*words, folder, environ=self.service.environ())
+        assert ended.code == code, ended.out + ended.err
+        return ended
 
     def now(self) -> datetime:
         """Return the time of the service."""
