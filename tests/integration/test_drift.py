@@ -63,28 +63,16 @@ def fields(item: DriftedObject) -> dict[str, DriftedField]:
     return {path_text(field.path): field for field in item.fields}
 
 
-def test_only_live_changes_of_managed_fields_are_drift(applied: Applied) -> None:
-    assert applied.drift().report.empty
-    applied.change("Daily", interval="day", paused=True, end_at="2030-01-01T00:00:00Z")
-    applied.change("Lake", destination=EU)
-    text = applied.text("resources.yaml").replace("name: Lake", "name: Lake\n    paused: true")
-    write(applied.folder, {"resources.yaml": text})
-    applied.running.clear_requests()
-    result = applied.drift().report
-    assert [method for method, _ in applied.running.writes()] == []
-    daily, lake = result.objects
-    assert (set(fields(daily)), set(fields(lake))) == ({"interval", "paused"}, {URL})
-    assert (daily.fields[0].change.before, daily.fields[0].change.after) == ("day", "hour")
-    assert (result.compared, result.unmanaged, result.deleted) == (3, 1, ())
-
-
 def test_trap_15_64_only_what_the_activity_log_shows_is_attributed(
     applied: Applied, dialect: str
 ) -> None:
-    applied.change("Daily", interval="day", paused=True)
+    """The model compares what is drift."""
+    applied.change("Daily", interval="day", paused=True, end_at="2030-01-01T00:00:00Z")
     applied.change("Lake", destination=EU)
     result = applied.drift().report
+    assert (result.compared, result.unmanaged) == (3, 1)
     daily, lake = result.objects
+    assert set(fields(daily)) == {"interval", "paused"}
     assert fields(lake)[URL].attribution is None
     known = [field.attribution for field in daily.fields]
     if dialect == "interface":
@@ -307,7 +295,8 @@ def test_x5_what_other_environments_share_goes_into_an_override_at_the_place_tha
     layered.change("Variable", interval="day")
     layered.change("Shared", interval="week")
     config = {**layered.live("Only")["destination"]["config"], "prefix": "n/"}
-    layered.change("Only", interval="day", destination={"type": "S3", "config": config})
+    changes = {"interval": "day", "paused": True}
+    layered.change("Only", **changes, destination={"type": "S3", "config": config})
     ran = layered.run("drift", "--write", environment="staging")
     assert ran.code == 2
     printed = re.findall(r"(\S+):(\d+):(\d+): set (\w+) of batch_export\.(\w+) \((.*)\)", ran.err)
@@ -327,6 +316,7 @@ def test_x5_what_other_environments_share_goes_into_an_override_at_the_place_tha
         ("shared", "interval", "override production"),
         ("variable", "interval", "override production"),
         ("only", "interval", "resource"),
+        ("only", "paused", "resource"),
         ("only", "destination.config.prefix", "resource"),
     }
     assert changed(layered) == [
@@ -346,6 +336,7 @@ def test_x5_what_other_environments_share_goes_into_an_override_at_the_place_tha
         "+    interval: day   # quoted",
         '-        prefix: "o/"',
         "+        prefix: n/",
+        "+    paused: true",
     ]
     assert layered.text("reconciler.yaml") == SETTINGS
     assert plan_is_empty(layered, "production", "staging")

@@ -299,18 +299,18 @@ NO_SCOPE = {"status": 403, "detail": "API key missing required scope 'batch_expo
     ("match", "fault", "error", "message"),
     [
         *(
-            (match, {"value": body}, InvalidResponse, "")
+            (match, {"value": body}, InvalidResponse, None)
             for body in BODIES
             for match in (RUNS, LOGS)
         ),
         (RUNS, NO_SCOPE, ReconcilerError, "scope"),
-        (RUNS, {"status": 404}, NotFound, "Not found"),
+        (RUNS, {"status": 404, "detail": "Not found."}, NotFound, "Not found"),
         # As a server of spring 2026.
         (LOGS, {"status": 403, "detail": "No key."}, NotOffered, "refuses logs to the API key"),
     ],
 )
 def test_answers_that_are_no_runs_or_entries_are_errors(
-    match: Any, fault: dict[str, Any], error: type[ReconcilerError], message: str, world: Simulated
+    match: Any, fault: Any, error: type[ReconcilerError], message: str | None, world: Simulated
 ) -> None:
     rule = {"match": match, "fault": "error" if "status" in fault else "body", **fault}
     world.service.admin("PUT", "faults", [rule])

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.commands.status.report import ExportStatus, State
 from reconciler.commands.status.state import status
@@ -68,14 +69,19 @@ def workspace(folder: Path, **exports: dict[str, Any]) -> Path:
 
 
 class Read:
-    """The states of exports, read by `status` at the time of the service."""
+    """The states of exports, read by `status` at a moment, or at the time of the service."""
 
     def __init__(
-        self, running: RunningEmulator, folder: Path, *names: str, parent: str = ""
+        self, running: RunningEmulator, folder: Path, *names: str, parent: str = "", at: str = ""
     ) -> None:
-        projects = [parent] if parent else []
         world = Simulated(running, Workspace(folder), [])
-        read = world.run(lambda it: status(it, names, projects=projects))
+        now = (lambda: datetime.fromisoformat(at)) if at else world.now
+        projects = [parent] if parent else []
+        read = world.run(
+            lambda it: status(
+                replace(it, runtime=replace(it.runtime, now=now)), names, projects=projects
+            )
+        )
         self.report, self.calls = read.report, read.calls
 
     def __getitem__(self, name: str) -> ExportStatus:
@@ -126,7 +132,7 @@ def test_each_state_is_exact(dialect: str, new: New, tmp_path: Path) -> None:
     running = new(dialect)
     troubled(running)
     folder = workspace(tmp_path, orders={"project": {"id": 1}, **export("Orders")})
-    read = Read(running, folder)
+    read = Read(running, folder, at="2100-06-15T00:30:00Z")
     assert {name: read[name].state for name in read.names} == {
         "Orders": State.FAILING,
         "Lake": State.LAGGING,
