@@ -296,12 +296,6 @@ def test_security_5_only_regular_files_of_a_bounded_size_are_read(job: Job, name
 # Literals
 
 
-@pytest.mark.parametrize("text", [f"{SECRET}${{secret:env:B}}", f"${{secret:env:B}}/{SECRET}"])
-def test_security_15_a_half_literal_secret_is_a_literal_secret(job: Job, text: str) -> None:
-    job.write(HTTP % text, "secrets: [B]")
-    job.refused("plan", "[literal-secret]", "not even in part", environ={"B": "b-value"})
-
-
 def test_security_15_separators_between_secrets_are_no_literals(job: Job) -> None:
     job.write(HTTP % "${secret:env:A}:${secret:env:B}", "secrets: [A, B]")
     ran = job.run("plan", {"A": "a-value", "B": "b-value"})

@@ -9,9 +9,8 @@ import pytest
 
 from reconciler.applying.check import SEARCH_PAUSES
 from reconciler.model.event import Done, Event, Sending, Waiting
-from tests.conftest import StartService
 from tests.support.worlds import export, project, with_secrets
-from tests.unit.applying.conftest import EXPORTS, NO_OP, SECRETS, SEED, World, lake
+from tests.unit.applying.conftest import EXPORTS, NO_OP, SECRETS, World, lake
 
 LAKE = {"name": "Lake", "interval": "hour", "destination": NO_OP}
 PROJECTS = "/api/organizations/org/projects/"
@@ -34,16 +33,6 @@ UNKNOWN: list[dict[str, Any]] = [
     {"fault": "late", "seconds": 15, "answer_with": "drop"},
     {"fault": "hidden", "seconds": 12, "status": 503},
 ]
-
-
-def later(world: World, seconds: float) -> None:
-    """Let time pass at the end of each change."""
-
-    def react(event: Event) -> None:
-        if isinstance(event, Done):
-            world.clock.now += seconds
-
-    world.react = react
 
 
 @pytest.fixture
@@ -198,7 +187,11 @@ def test_f6_apply_a7_names_are_read_again_before_a_create_that_had_to_wait(web: 
 
 def test_names_are_read_again_after_thirty_seconds(web: World) -> None:
     change = web.plan(project(), *(lake(f"e{number}") for number in range(10)))
-    later(web, 4)
+
+    def wait(event: Event) -> None:
+        web.clock.now += 4 * isinstance(event, Done)
+
+    web.react = wait
     assert web.apply(change, parallelism=1).complete
     lists = [number for number, call in enumerate(web.calls(EXPORTS)) if call == "GET"]
     assert lists == [0, 9]
@@ -210,21 +203,6 @@ def test_names_of_new_projects_are_read_by_one_list(world: World) -> None:
     assert world.run(*map(project, parents), *exports).complete
     gets = [item["path"] for item in world.running.requests() if item["method"] == "GET"]
     assert gets == [PROJECTS, "/api/organizations/org/batch_exports/"]
-
-
-def test_performance_without_a_list_of_all_names_are_read_for_the_next_creates_only(
-    service_of: StartService,
-) -> None:
-    """Those of later creates would be too old when it is their turn."""
-    world = World(service_of(SEED, "--dialect", "2026", "--no-organization-list"))
-    projects = [project(f"p{number}", name=f"P{number}") for number in range(6)]
-    world.create(*projects)
-    change = world.plan(*projects, *(lake(f"e{n}", parent=f"p{n}") for n in range(6)))
-    later(world, 31)
-    assert world.apply(change, parallelism=2).complete
-    # Two for each create but the last.
-    assert world.calls().count("POST") == 6
-    assert world.calls().count("GET") <= 11
 
 
 def test_f6_the_server_refuses_a_name_that_the_key_does_not_see(world_2026: World) -> None:
