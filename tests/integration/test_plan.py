@@ -426,7 +426,10 @@ def test_plan_v8_no_warning_about_what_live_has(
     run = run_in(service_of(seed(web)))
     assert "[feature-flag]" not in run(command, files=workspace(fast=EVERY_5)).err
     warned = run(command, files=workspace(fast=EVERY_5, new=EVERY_5)).err
-    assert (warned.count("[feature-flag]"), "interval of batch_export.new" in warned) == (1, True)
+    assert (warned.count("has [feature-flag]"), "interval of batch_export.new" in warned) == (
+        1,
+        True,
+    )
     assert "[feature-flag]" in run("validate").out
 
 
