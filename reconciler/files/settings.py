@@ -354,9 +354,9 @@ def _unconnected(
         for name, variable in {**ADDRESS, "api_key": API_KEY}.items()
         if entry.get(name) is None and not environ.get(variable)
     }
-    names = " or ".join(f"`{name}`" for name in missing)
+    names = ", ".join(f"`{name}`" for name in missing)
     keys = " (`api_key` as a reference: ${env:NAME})" if "api_key" in missing else ""
-    message = f"environment {environment} has no {names}"
+    message = f"environment {environment} lacks {names}"
     add = f"add {', '.join(missing)} to the environment in reconciler.yaml{keys}"
     hint = f"set {', '.join(missing.values())}, or {add}"
     return Configured(None, written, message, hint, missing)

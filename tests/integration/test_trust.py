@@ -214,7 +214,7 @@ def test_what_only_the_files_of_this_folder_set_is_missing_on_the_trusted_branch
     job.merge({"reconciler.yaml": settings_of(prod=keyless)})
     nowhere = job.plan()
     assert nowhere.code == 1
-    assert "environment prod has no `api_key`\n" in nowhere.err
+    assert "environment prod lacks `api_key`\n" in nowhere.err
     assert "hint: set RECONCILER_API_KEY, or add api_key to the environment" in nowhere.err
     job.propose({"reconciler.yaml": settings_of(prod=whole)})
     here = job.plan()
