@@ -55,8 +55,8 @@ _SMALLEST = 4_096
 
 
 def cost_of(result: PlanResult) -> str:
-    """Return the number of calls that applying a plan takes, and how long; "" if it is empty."""
-    if result.plan.empty:
+    """Return the number of calls that applying a plan takes, and how long; "" for none."""
+    if result.plan.empty or result.plan.is_refused:
         return ""
     estimate = result.estimate
     return estimate_as_text(

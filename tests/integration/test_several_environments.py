@@ -122,6 +122,7 @@ def test_op11_a_refused_plan_is_saved_and_not_suggested(
     assert ran.code == 5
     assert f"saved to {tmp_path / 'plan'}\n" in ran.err
     assert (tmp_path / "plan").exists()
+    assert " calls, about " not in ran.out
 
 
 def as_printed(ran: Ran, running: RunningEmulator) -> Ran:
