@@ -90,7 +90,10 @@ def to_each(destinations: Mapping[str, dict[str, Any]]) -> list[Resource]:
 
 
 def exports() -> list[Resource]:
+    merged = {"model": "hogql", "sql_query": QUERIES[0], "incremental_mode": "MERGE"}
     own = {
+        "merged": {**merged, "primary_key": ["event"]},
+        "merged without a key": merged,
         "query": {"sql_query": QUERIES[0]},
         "hogql": {"model": "hogql", "sql_query": QUERIES[0]},
         "hogql-bare": {"model": "hogql"},
@@ -212,6 +215,8 @@ def variants_of(resource: Resource) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "extension", {"destination": {**destination, "config": switched_on}}
     if "prefix" in config:
         yield "prefix", {"destination": {**destination, "config": {**config, "prefix": ""}}}
+    if "primary_key" in resource.spec:
+        yield "no key", {"primary_key": None}
     if resource.spec.get("sql_query"):
         yield "query", {"sql_query": QUERIES[1]}
         yield "no query", {"sql_query": None}

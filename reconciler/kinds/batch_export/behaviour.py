@@ -287,6 +287,23 @@ def query_required(context: RuleContext) -> Objection | None:
     return Objection("an export of model hogql needs a query", "set `hogql_query`", ("model",))
 
 
+@REFUSALS.refusal("primary-key-required", on=_WRITES)
+def primary_key_required(context: RuleContext) -> Objection | None:
+    """An export with `incremental_mode: MERGE` does not name the columns that identify a row.
+
+    Set `primary_key`.
+    """
+    names = ("incremental_mode", "primary_key")
+    is_sent = any(context.sent(name) is not MISSING for name in names)
+    if context.dialect not in SINCE_2026 or not (is_sent or context.creates):
+        return None
+    mode, key = (wanted(context, name) for name in names)
+    if mode != "MERGE" or key or wanted(context, "model") != "hogql":
+        return None
+    text = f"{_server(context)} requires a primary key for incremental_mode MERGE"
+    return Objection(text, "set `primary_key`", names[:1])
+
+
 @REFUSALS.refusal("query-not-accepted", on=_WRITES)
 def query_not_accepted(context: RuleContext) -> Objection | None:
     """The server accepts a query only with model hogql.

@@ -362,7 +362,8 @@ def query_without_interval(context: RuleContext) -> Outcome:
     or a text does not count.
     """
     (_, model), (_, query) = context.sides("model"), context.sides("sql_query")
-    if model != "hogql" or re.search(r"{\s*data_interval_start\s*}", code_of(query)):
+    has_interval = re.search(r"{\s*data_interval_start\s*}", code_of(query)) is not None
+    if model != "hogql" or has_interval or wanted(context, "incremental_mode") == "MERGE":
         return None
     return "the query has no {data_interval_start}: each run exports all rows again"
 

@@ -468,6 +468,7 @@ def test_plan_v5_a_query_without_the_interval_exports_all_rows(query: str, expec
     assert (rule in of_export(None, declared)) == expected
     assert (rule in of_export(hogql("select 2"), declared)) == expected
     assert rule not in of_export({**declared}, {**declared, "interval": "day"})
+    assert rule not in of_export(None, {**declared, "incremental_mode": "MERGE"})
     assert rule not in of_export(None, {"sql_query": query}, Dialect.V2025)
 
 
