@@ -505,7 +505,7 @@ def test_performance_calls_of_an_apply(
 SETTINGS = "secrets: [KEY, KEY_ID]\n"
 LAKE = s3("${secret:env:KEY_ID}", "${secret:env:KEY}")
 NEEDED = "needed by batch_export.lake"
-KEYS = {"KEY_ID": "key-id-1234", "KEY": "hunter2hunter2"}
+KEYS = {"KEY_ID": "key-id-1234", "KEY": 'hunter2"quote\\and more'}
 
 
 @pytest.fixture
@@ -586,7 +586,7 @@ def test_a_secret_in_live_state_is_masked_where_it_stops_an_apply(
     path = emulator.path_of("lake")
 
     def leak(prefix: str) -> dict[str, object]:
-        config = {"prefix": f"{prefix}/hunter2hunter2/"}
+        config = {"prefix": f"{prefix}/{KEYS['KEY']}/"}
         return {"destination": {"type": "S3", "config": config}}
 
     emulator.call("PATCH", path, leak("x")).raise_for_status()

@@ -17,9 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from jsonschema import Draft202012Validator
 
-from reconciler.model.schemas import schema
 from tests.support import declared
 from tests.support.cli import Ran, reconciler, write
 from tests.support.devices import NEEDS_FULL_DISK
@@ -135,23 +133,6 @@ def unanswered(log: Path) -> Counter[str]:
 
 def ended(log: Path) -> int:
     return sum(line["event"] == "done" for line in complete_lines(log))
-
-
-def test_events_of_apply_are_the_only_output_with_format_json(
-    workspace: Path, emulator: RunningEmulator
-) -> None:
-    ran = reconciler("apply", "-C", workspace, "--format", "json", environ=emulator.environ())
-    assert (ran.code, ran.out) == (64, "")
-    assert emulator.writes() == []
-    ran = apply(workspace, emulator, "--format", "json")
-    assert ran.code == 0, ran.err
-    lines = lines_of(ran.out)
-    check = Draft202012Validator(schema("event") or {})
-    assert [error.message for line in lines for error in check.iter_errors(line)] == []
-    assert (lines[0]["event"], lines[0]["format_version"]) == ("planned", 1)
-    assert lines[-1]["event"] == "ended"
-    again = apply(workspace, emulator, "--format", "json")
-    assert [line["event"] for line in lines_of(again.out)] == ["planned", "ended"]
 
 
 def test_f10_the_report_is_printed_if_the_verification_can_not_read(

@@ -121,16 +121,6 @@ def test_every_workspace_is_valid(folder: Path) -> None:
     assert checked.out == "The configuration is valid.\n"
 
 
-def test_production_differs_from_staging_as_intended(copy: Callable[[str], Path]) -> None:
-    path = copy("environments") / "resources.yaml"
-    words = ("compare", "staging", "production", "lake", "warehouse", "web")
-    compared = reconciler(*words)
-    assert compared.code == 0, compared.out
-    path.write_text(path.read_text().replace("      production: {interval: hour}\n", ""))
-    changed = reconciler(*words)
-    assert (changed.code, "interval" in changed.out.partition("Intended")[0]) == (2, True)
-
-
 def test_the_workflows_of_the_monorepo_are_those_of_init(
     copy: Callable[[str], Path], golden: Callable[[Path, str], None]
 ) -> None:

@@ -219,6 +219,7 @@ reads    0   plan --format sarif
 reads    0   plan --format markdown
 reads    0   plan --format html
 reads    64  apply
+reads    64  apply --format json
 service  0   apply --auto-approve --log-file {out}/log.jsonl
 service  0   apply --auto-approve --target orders --format json
 service  0   apply {plan}

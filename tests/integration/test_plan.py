@@ -95,17 +95,6 @@ def test_a_failure_skips_its_dependents_only(run_in: Any, emulator: RunningEmula
     assert emulator.exports().keys() == {"bad", "good"}
 
 
-def test_a_key_limited_to_a_project_can_plan_that_project(
-    run_in: Any, service_of: StartService
-) -> None:
-    web = {"id": 1, "name": "Web", "batch_exports": [no_op_export("a")]}
-    run = run_in(service_of(seed(web, {"id": 2, "name": "Other"}, projects=[1])))
-    ran = run("plan", files=workspace(projects={"web": {"id": 1, "name": "Web"}}, a={}))
-    assert ran.out.endswith("(2 resources).\n"), ran.err
-    refused = run("plan", files=workspace(a={}))
-    assert (refused.code, "set `id` for each project" in refused.err) == (1, True)
-
-
 def test_experience_27_apply_prints_the_warnings_of_the_files_once(
     run_in: Any, emulator: RunningEmulator
 ) -> None:

@@ -132,8 +132,7 @@ def test_a_saved_plan_is_applied_again_although_it_renamed_its_target(
     folder: Path, service: RunningEmulator, tmp_path: Path
 ) -> None:
     """Its second plan and a second run select what was planned, under the new name, too."""
-    saved = tmp_path / "plan.json"
-    lifecycle = {"renamed_from": ["Shared"]}
+    saved, lifecycle = tmp_path / "plan.json", {"renamed_from": ["Shared"]}
     renamed = {"name": "New", "project": "app", "paused": True, "lifecycle": lifecycle}
     write(folder, resources(shared=renamed))
     assert run(folder, service, "plan", "--target", "Shared", "--out", saved).code == 0
