@@ -394,7 +394,7 @@ EXCEPTIONS = [
     ),
     Exceptional(
         ("reading-key",),
-        ("apply ?*", "show {log}*", "*pause *--auto-approve*", "backfill *--auto-approve"),
+        ("apply --auto*", "apply {plan}", "show {log}*", "*pause *--auto*", "backfill *--auto*"),
         3,
         "the key may not write",
     ),
@@ -404,7 +404,9 @@ EXCEPTIONS = [
         0,
         "the selection leaves lake out",
     ),
-    Exceptional(("ambiguous",), ("plan*", "apply ?*"), 5, "the plan of lake is refused"),
+    Exceptional(
+        ("ambiguous",), ("plan*", "apply --auto*", "apply {plan}"), 5, "the plan of lake is refused"
+    ),
     Exceptional(
         ("ambiguous",),
         (

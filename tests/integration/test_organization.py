@@ -138,6 +138,7 @@ _REPLACES = ["replace batch_export.other"]
 CASES = {
     "nothing": (PROJECTS, EXPORTS, [], "12"),
     "a deleted project": ({**PROJECTS, **_P5}, EXPORTS, _DELETES_5, "125"),
+    "a removed export": (PROJECTS, {"e1": EXPORTS["e1"]}, _DELETES_2[:1], "12"),
     "a removed export and its project": (_ALL_BUT_2, {"e1": EXPORTS["e1"]}, _DELETES_2, "12"),
     "a pinned export": (PROJECTS, {**EXPORTS, **_OTHER}, _REPLACES, "123456"),
 }

@@ -202,36 +202,6 @@ def test_x2_a_key_of_another_organization_is_named(
     assert "hint: use a key of this organization" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("projects", "exports", "fields", "calls"),
-    [
-        (20, 1_000, {}, 12),
-        # Lists of both kinds, the key, the name of the organization, 20 projects.
-        (20, 0, {"surveys_opt_in": True}, 24),
-    ],
-)
-def test_a_plan_takes_few_calls(
-    projects: int,
-    exports: int,
-    fields: dict[str, Any],
-    calls: int,
-    service_of: StartService,
-    run_in: Any,
-) -> None:
-    wanted = {f"p{n}": {"name": f"P{n}", **fields} for n in range(projects)}
-    own = {f"e{n}": {"project": f"p{n % projects}"} for n in range(exports)}
-    live = [
-        {**body, "batch_exports": [no_op_export(e) for e in own if own[e]["project"] == key]}
-        for key, body in wanted.items()
-    ]
-    running = service_of(seed(*live))
-    ran = run_in(running)("plan", files=workspace("", wanted, **own))
-    resources = f"({projects + exports:,} resources).\n"
-    assert ran.out.endswith(f"No changes. Live state matches the configuration {resources}")
-    assert len(running.requests()) == calls
-    assert f"{calls} API calls\n" in ran.err
-
-
 def test_what_the_benchmarks_count_is_compared() -> None:
     before = {"calls": {"plan": 6, "status": 2}, "modules": {"plan": ["httpx", "click"]}}
     after = {"calls": {"plan": 7, "status": 2}, "modules": {"plan": ["click", "yaml"]}}
