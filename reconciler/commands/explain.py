@@ -17,6 +17,7 @@ from reconciler.commands.screen import style_of
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.schemas import known_schema
+from reconciler.model.text import plain_name
 from reconciler.packaged import packaged
 from reconciler.render.options import Colour, Style
 
@@ -96,20 +97,16 @@ def _similar(name: str, known: Iterable[str]) -> Sequence[str]:
     words = {name: f"`reconciler {name} --help`" for name in COMMANDS}
     for full in known:
         parts = full.split(".")
-        words.setdefault(_plain(parts[0]), f"'{parts[0]}'")
+        words.setdefault(plain_name(parts[0]), f"'{parts[0]}'")
         for first in range(len(parts)):
-            words.setdefault(_plain(".".join(parts[first:])), f"'{full}'")
-    wanted = _plain(name)
+            words.setdefault(plain_name(".".join(parts[first:])), f"'{full}'")
+    wanted = plain_name(name)
     if wanted in words:
         return [words[wanted]]
     alike = [word for word in words if word.count(".") == wanted.count(".")]
     longer = [word for word in alike if word.startswith(wanted)]
     close = get_close_matches(wanted, alike, _MOST_SIMILAR, _SIMILAR)
     return [*dict.fromkeys(words[word] for word in (*longer, *close))][:_MOST_SIMILAR]
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace("-", "_")
 
 
 @cache

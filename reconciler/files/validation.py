@@ -253,9 +253,7 @@ def _report(violation: _Violation, context: CheckContext, path: Path) -> None:
 def _report_unknown(violation: _Violation, context: CheckContext, path: Path) -> None:
     known = list(violation.node.get("properties", {}))
     for name in sorted(set(violation.value) - set(known)):
-        # The fields of resources have no paths of their own: a name may mean another field.
-        is_setting = not isinstance(context.subject, Address)
-        removed = use_instead(path_text((*path, name))) if is_setting else None
+        removed = use_instead(path_text((*path, name)))
         hint = removed or _hint_to_move(name, violation) or choice(name, known)
         message = f"unknown field '{name}' in {context.named(path)}"
         context.error_at_key("unknown-field", (*path, name), message, hint)

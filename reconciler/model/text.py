@@ -335,8 +335,8 @@ def nearest(given: str, known: Iterable[str]) -> str | None:
 def _nearest(given: str, known: tuple[str, ...]) -> str | None:
     from difflib import get_close_matches
 
-    names = {_plain(name): name for name in known}
-    wanted = _plain(given)
+    names = {plain_name(name): name for name in known}
+    wanted = plain_name(given)
     if wanted in names:
         return names[wanted]
     longer = [name for name in names if len(wanted) > 2 and name.startswith(wanted)]
@@ -348,7 +348,8 @@ def _nearest(given: str, known: tuple[str, ...]) -> str | None:
     return names[close[0]] if close else None
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return a name without the differences of case, `-`, `_` and spaces."""
     return name.casefold().replace("-", "_").replace(" ", "_")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
@@ -203,7 +202,6 @@ def _rule(code: str, level: str) -> Mapping[str, Any]:
     }
 
 
-@cache
 def _consequences() -> Mapping[str, Meaning]:
     """Return what each consequence means: the first sentence, and advice."""
     rules = (rule for kind in all_kinds() for rule in behaviour_of(kind).rules)
