@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 
 import pytest
-import yaml
 
-from tests.recipes.scripts import FOLDER, cron_job, parses
-from tests.support.limits import TIMEOUT
+from tests.recipes.scripts import cron_job, parses
 
 POD = {
     "restartPolicy": "Never",
@@ -43,18 +39,3 @@ def test_a_pod_runs_once_with_few_rights_and_the_key_of_its_role(overlay: str, r
     assert parses(container["args"])
     assert container["command"][:2] == ["sh", "-ec"]
     assert re.search("@sha256:[0-9a-f]{64}$", container["image"])
-
-
-@pytest.mark.parametrize("overlay", ["base", "apply"])
-def test_kustomize_builds_the_resources(overlay: str) -> None:
-    if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not installed")
-    ended = subprocess.run(
-        ["kubectl", "kustomize", FOLDER / "kubernetes" / overlay],
-        capture_output=True,
-        check=True,
-        timeout=TIMEOUT,
-    )
-    *maps, job = yaml.safe_load_all(ended.stdout)
-    assert [resource["kind"] for resource in maps] == ["ConfigMap", "ConfigMap"]
-    assert job["spec"]["schedule"] == cron_job(overlay)["spec"]["schedule"]
