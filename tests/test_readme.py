@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT, StartService
-from tests.support.cli import reconciler
-from tests.support.emulator import RunningEmulator
 from tests.support.tours import Tour
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TOUR = README.split("### Plan and apply")[1].split("### In a pipeline")[0]
-PIPELINE = README.split("### In a pipeline")[1].split("## Commands")[0]
 
 
 def test_the_gate_and_the_run_with_the_newest_versions_use_the_test_command_of_the_readme() -> None:
@@ -40,16 +36,3 @@ def test_the_tour_works_as_printed(
     service = service_of(None, "--dialect", dialect)
     tour = Tour(tmp_path, service.environ(), "http://127.0.0.1:8010")
     tour.follow(TOUR.replace("```diff\n", "```diff\n+++ exports.yaml\n"))
-
-
-def test_the_commands_for_a_pipeline_work(
-    emulator: RunningEmulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "reconciler.yaml").write_text("version: 1\nenvironments: {production: {}}\n")
-    (tmp_path / "web.yaml").write_text("projects: {web: {name: Web}}\n")
-    commands = re.findall(r"^reconciler ([^>#\n]*)", PIPELINE, re.MULTILINE)
-    assert [
-        reconciler(*shlex.split(words), environ=emulator.environ()).code for words in commands
-    ] == [0, 0]
-    assert {project["name"] for project in emulator.state()["projects"]} >= {"Web"}

@@ -44,12 +44,7 @@ WORKSPACE = {
 
 def environ_of(service: RunningEmulator, key: str = "phx_all", **more: str) -> dict[str, str]:
     value = next(item["value"] for item in SEED["keys"] if item["value"].startswith(key))
-    return {
-        **service.environ(),
-        "RECONCILER_ORGANIZATION": ORGANIZATION,
-        "RECONCILER_API_KEY": value,
-        **more,
-    }
+    return {**service.environ(), "RECONCILER_API_KEY": value, **more}
 
 
 def checks_of(folder: Path, environ: Mapping[str, str]) -> tuple[Ran, dict[str, dict[str, Any]]]:
