@@ -509,14 +509,14 @@ KEYS = {"KEY_ID": "key-id-1234", "KEY": 'hunter2"quote\\and more'}
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Path:
+def here(tmp_path: Path) -> Path:
     return write(tmp_path, workspace(SETTINGS, lake=LAKE))
 
 
-def tried(lake: Path, environ: dict[str, str], *words: str | Path) -> Ran:
+def apply_with(here: Path, environ: dict[str, str], *words: str | Path) -> Ran:
     given = {**KEYS, **environ}
-    set_ones = {name: value for name, value in given.items() if value}
-    return reconciler("apply", "-C", lake, "--auto-approve", *words, environ=set_ones)
+    present = {name: value for name, value in given.items() if value}
+    return reconciler("apply", "-C", here, "--auto-approve", *words, environ=present)
 
 
 @pytest.mark.parametrize(
@@ -535,9 +535,9 @@ def tried(lake: Path, environ: dict[str, str], *words: str | Path) -> Ran:
     ids=str,
 )
 def test_what_lets_a_run_fail_before_the_first_write(
-    lake: Path, emulator: RunningEmulator, environ: dict[str, str], messages: tuple[str, ...]
+    here: Path, emulator: RunningEmulator, environ: dict[str, str], messages: tuple[str, ...]
 ) -> None:
-    ran = tried(lake, {**emulator.environ(), **environ})
+    ran = apply_with(here, {**emulator.environ(), **environ})
     assert ran.code == 1
     assert all(message in ran.err for message in messages)
     assert "phx_wrong" not in ran.err + ran.out
@@ -548,10 +548,10 @@ READER = seed({"name": "Other"}, scopes=["batch_export:read", "project:read"])
 
 
 def test_plan_v11_a_key_without_write_scope_fails_every_change_and_quiet_says_why(
-    lake: Path, service_of: StartService
+    here: Path, service_of: StartService
 ) -> None:
     environ = service_of(READER).environ()
-    ran, quiet = tried(lake, environ), tried(lake, environ, "-q")
+    ran, quiet = apply_with(here, environ), apply_with(here, environ, "-q")
     assert ran.code == 3
     assert "· organization org\n" in ran.out
     assert quiet.err.startswith('✗ create of project.web "Web" failed: ')
@@ -563,22 +563,22 @@ def test_plan_v11_a_key_without_write_scope_fails_every_change_and_quiet_says_wh
 
 
 def test_x6_equal_refusals_of_one_cause_are_one_message_with_a_count(
-    lake: Path, service_of: StartService
+    here: Path, service_of: StartService
 ) -> None:
     exports = {f"x{number}": LAKE for number in range(6)}
-    write(lake, workspace(SETTINGS, {"web": {"name": "Other"}}, **exports))
-    ran = tried(lake, service_of(READER).environ())
+    write(here, workspace(SETTINGS, {"web": {"name": "Other"}}, **exports))
+    ran = apply_with(here, service_of(READER).environ())
     assert ran.code == 3
     assert ran.err.count("missing required scope 'batch_export:write'") == 1
     assert "✗ 5 more failed for the same reason: batch_export." in ran.err
 
 
 def test_a_secret_in_live_state_is_masked_where_it_stops_an_apply(
-    lake: Path, emulator: RunningEmulator
+    here: Path, emulator: RunningEmulator
 ) -> None:
     """A user pasted the key into the prefix; tests/security/test_canaries.py has the plans."""
-    environ, saved, log = emulator.environ(), lake / "plan.json", lake / "log.jsonl"
-    applied = tried(lake, environ)
+    environ, saved, log = emulator.environ(), here / "plan.json", here / "log.jsonl"
+    applied = apply_with(here, environ)
     assert applied.code == 0
     # plan_v11: what was applied where, and that it is complete.
     assert applied.out.startswith('Environment default "Demo" · http://')
@@ -590,16 +590,16 @@ def test_a_secret_in_live_state_is_masked_where_it_stops_an_apply(
         return {"destination": {"type": "S3", "config": config}}
 
     emulator.call("PATCH", path, leak("x")).raise_for_status()
-    words = ("plan", "-C", lake, "--out", saved)
+    words = ("plan", "-C", here, "--out", saved)
     assert "***" in reconciler(*words, environ={**environ, **KEYS}).out
     emulator.call("PATCH", path, leak("y")).raise_for_status()
-    stale = reconciler("apply", saved, "-C", lake, environ={**environ, **KEYS})
+    stale = reconciler("apply", saved, "-C", here, environ={**environ, **KEYS})
     assert stale.code == 4
     # The check just before the write reports the same.
     rule = {"match": {"method": "GET", "path": f"*{path[-10:]}"}, "fault": "edit"}
     emulator.admin("PUT", "faults", [{**rule, "set": leak("z")}])
-    write(lake, workspace(SETTINGS, lake={**LAKE, "state": "absent"}))
-    raced = tried(lake, environ, "--log-file", log)
+    write(here, workspace(SETTINGS, lake={**LAKE, "state": "absent"}))
+    raced = apply_with(here, environ, "--log-file", log)
     assert raced.code == 3
     assert "modified since the plan was made" in raced.err
     written = log.read_text() + saved.read_text()

@@ -11,7 +11,7 @@ import pytest
 from tests.support.cli import reconciler, write
 from tests.support.declared import declared
 from tests.support.emulator import RunningEmulator
-from tests.support.repo import JOB, SETTINGS, Repo
+from tests.support.repo import SETTINGS, Repo
 
 _FORMATS = ("text", "markdown", "html", "github", "json")
 
@@ -120,28 +120,6 @@ def test_plan_o5_two_environments_that_declare_one_object_differently(
     assert ran.code == 0
     text = "batch_export.a differs between staging and production, which share an organization"
     assert (text in ran.out + ran.err) is warned
-
-
-def test_plan_v1_a_type_change_hides_no_address_from_the_trusted_policy(repo: Repo) -> None:
-    denying = SETTINGS.replace("}", ", deny: [credentials-to-new-address]}")
-    write(repo.folder, {"reconciler.yaml": denying})
-    repo.applied(lake=s3())
-    keys = [f"${{secret:env:RECONCILER_SECRET_{name}}}" for name in ("ID", "ONE")]
-    config = {"host": "evil.example", "database": "d", "schema": "s", "table_name": "t"}
-    config |= dict(zip(("user", "password"), keys, strict=True))
-    write(repo.folder, {"reconciler.yaml": SETTINGS})
-    repo.write(lake={"destination": {"type": "Postgres", "config": config}})
-    saved = repo.folder.parent / "plan.json"
-    ran = repo.run("plan", "--out", saved, environ={**JOB, "COLUMNS": "80"})
-    assert ran.code == 0, ran.err
-    section = " ".join(ran.out.split("\n\n")[1].split())
-    assert section == (
-        "1 danger !! update batch_export.lake: data goes to evil.example:5432 (before: S3), with "
-        "secrets env:RECONCILER_SECRET_ONE, env:RECONCILER_SECRET_ID resources.yaml:8"
-    )
-    assert "takes effect after the merge" in ran.out
-    assert section in " ".join(repo.run("show", saved, environ={"COLUMNS": "80"}).out.split())
-    assert repo.run("apply", "--auto-approve", environ=JOB).code == 5
 
 
 def test_plan_v1_the_changes_of_a_refused_merge_stay_new(repo: Repo) -> None:

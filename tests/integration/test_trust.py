@@ -319,6 +319,10 @@ LOOSENED: dict[str, tuple[str, str, dict[str, str], dict[str, str]]] = {
         *(LIMITED, "policy: {max_changes: 9}\n", {}),
         {"max_changes": "1 change planned, the limit is 0"},
     ),
+    "plan V1: a denial that is removed": (
+        *("policy: {deny: [new-api-token]}\n", "policy: {}\n", {}),
+        {"deny": "denied consequence 'new-api-token' of 1 change"},
+    ),
     "security 1: the switch of literal secrets": (
         *("", LITERAL, lake("one", "two")),
         {"allow_literal_secrets": "2 literal secrets in the configuration"},
