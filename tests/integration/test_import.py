@@ -269,7 +269,6 @@ READ = "would not be read: "
         (("Orders", "orrders"), {}, 64, "nothing matches 'orrders'"),
         (("users",), {}, 64, 'did you mean "Users" (batch_export.id:'),
         (("--project", "App", "Users"), {}, 64, "no live object matches App, Users together"),
-        (("--kind", "dashboard"), {}, 64, "dashboard"),
         (("--into", ".hidden"), {}, 1, f".hidden/projects/app.yaml {READ}"),
         (("--into", "venv"), {}, 1, f"venv/projects/app.yaml {READ}"),
         (("--into", "inner/a.yaml"), {"inner/reconciler.yaml": "version: 1\n"}, 1, READ),

@@ -15,11 +15,10 @@ from reconciler.commands.plan import plan
 from reconciler.commands.sending import Applied, Outputs
 from reconciler.commands.session import PlanResult
 from reconciler.model.kind import Action
-from reconciler.model.plan import Plan, Reason
+from reconciler.model.plan import Plan
 from reconciler.model.settings import PlanOptions
 from reconciler.render.plan_text import plan_as_text
 from tests.support.cli import reconciler, write
-from tests.support.emulator import DIALECTS
 from tests.support.simulated import Begin, Simulated
 
 FILES = {
@@ -56,31 +55,12 @@ def toggled(world: Simulated, action: Action, *names: str, **options: Any) -> Ap
     return world.run(lambda it: pause(it, names, action, auto_approve=True, **options))
 
 
-def is_paused(world: Simulated, export: str) -> bool:
-    return bool(world.call("GET", export)["paused"])
-
-
 def writes(world: Simulated) -> list[str]:
     return [
         f"{request['method']} {request['path'].rpartition('batch_exports/')[2]}"
         for request in world.service.requests()
         if request["method"] != "GET"
     ]
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_pause_and_unpause_by_key_and_id(dialect: str, begin: Begin) -> None:
-    world = begin(dialect)
-    lake, other = world.create(), world.create("Other")
-    world.service.clear_requests()
-    paused = toggled(world, Action.PAUSE, "lake", other)
-    assert (paused.ended.exit_code, paused.ended.verified) == (0, True)
-    assert sorted(writes(world)) == sorted([f"POST {lake}/pause/", f"POST {other}/pause/"])
-    assert (is_paused(world, lake), is_paused(world, other)) == (True, True)
-    assert [change.reasons for change in paused.plan.changes] == [(Reason.REQUESTED,)] * 2
-    assert toggled(world, Action.PAUSE, "lake").plan.empty
-    toggled(world, Action.UNPAUSE, "L*")
-    assert (is_paused(world, lake), is_paused(world, other)) == (False, True)
 
 
 def test_the_plan_says_what_the_next_apply_does(begin: Begin) -> None:
@@ -219,6 +199,7 @@ def warehouses(begin: Begin) -> Simulated:
         (["Dwh", "Snowflake", "--destination", "s3"], {"Dwh"}),
         (["--project", "1", "--destination", "db.acme.example"], {"Postgres"}),
         (["S*"], {"S3", "Snowflake"}),
+        (["--project", "1"], {"Snowflake", "Postgres", "S3", "Dwh", "Nowhere"}),
     ],
 )
 def test_m7_exports_by_where_they_send(
