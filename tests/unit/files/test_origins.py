@@ -97,23 +97,6 @@ env: [ZONE]
     assert ("${env:ZONE:-eu}", "environment") in told
 
 
-def test_a_merge_key_gives_the_line_of_its_anchor(tmp_path: Path) -> None:
-    text = """\
-batch_exports:
-  one: &one
-    project: {id: 1}
-    name: One
-    interval: hour
-    destination: {type: NoOp, config: {}}
-  lake: {<<: *one, name: Lake}
-"""
-    found = by_name(show(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text}))
-    origins = [at(found[name].origin) for name in ("interval", "name")]
-    assert origins == ["a.yaml:5:5", "a.yaml:7:20"]
-    assert found["destination.config"].value == {}
-    assert found["name"].written is None
-
-
 def test_odd_text_can_not_forge_a_line(tmp_path: Path) -> None:
     files = {
         "reconciler.yaml": "version: 1\n",
