@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +11,6 @@ import pytest
 from reconciler.files.validation import validator_of
 from reconciler.model.schemas import schema, schema_names
 from scripts.saved_schemas import FORMS
-from tests.support.limits import TIMEOUT
 
 ODD = (
     None, True, 0, -1, 7, 65536, 1.0, 1.5, 2**53, "", " ", "x", "20%", "é" * 500, "git", "events",
@@ -51,25 +47,3 @@ def test_both_validators_report_the_same(name: str, monkeypatch: pytest.MonkeyPa
         assert set(one(value)) == expected, value
         invalid += bool(expected)
     assert invalid
-
-
-WRONG = """\
-version: 1
-policy: {prune: gti, max_deletes: many, denny: [x]}
-environments: {staging: {policy: {prune: {project: maybe}}}}
-"""
-
-
-def test_without_the_fast_validator_the_same_is_reported(tmp_path: Path) -> None:
-    """A module of that name that can't be imported stands for a platform without a wheel."""
-    (tmp_path / "jsonschema_rs.py").write_text("raise ModuleNotFoundError(__name__)")
-    (tmp_path / "reconciler.yaml").write_text(WRONG)
-    command = [sys.executable, "-m", "reconciler", "validate", "-C", str(tmp_path)]
-    fast_one, portable_one = (
-        subprocess.run(
-            command, check=False, env=environ, capture_output=True, text=True, timeout=TIMEOUT
-        )
-        for environ in (os.environ, {**os.environ, "PYTHONPATH": str(tmp_path)})
-    )
-    assert fast_one.stdout + fast_one.stderr == portable_one.stdout + portable_one.stderr
-    assert (fast_one.returncode, portable_one.returncode) == (1, 1)

@@ -72,28 +72,6 @@ def test_only_allowed_objects_are_deleted(world: tuple[Desired, Live], policy: P
         assert not any(fnmatchcase(change.name, glob) for glob in policy.ignore)
 
 
-@given(worlds(), _policies)
-def test_a_stricter_policy_never_allows_more(world: tuple[Desired, Live], policy: Policy) -> None:
-    desired, live = world
-    stricter = replace(
-        policy,
-        max_deletes=Limit(0),
-        max_changes=Limit(0),
-        deletable=frozenset(),
-        deny=("history-lost", "destination-moved"),
-    )
-    if planned(desired, live, policy).refusals:
-        assert planned(desired, live, stricter).refusals
-
-
-@given(worlds())
-def test_an_empty_workspace_deletes_nothing(world: tuple[Desired, Live]) -> None:
-    desired, live = world
-    nothing = replace(desired, resources={})
-    plan = planned(nothing, live, Policy(prune=True))
-    assert plan.empty
-
-
 @given(worlds())
 def test_unmanaged_objects_and_what_is_said_about_them_never_change_a_plan(
     world: tuple[Desired, Live],

@@ -5,24 +5,19 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reconciler.commands.backfill.planning import (
-    aligned_range,
     approval_of_backfills,
-    bound,
     consequences_of,
     of_gaps,
     with_trial,
 )
 from reconciler.commands.gaps import Gap, GapState
-from reconciler.errors import BadUsage
 from reconciler.kinds.batch_export.behaviour import backfill_warnings
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource, Severity
 from reconciler.model.run import BackfillPlan, ObjectBackfills, PlannedBackfill, Run
-from reconciler.model.times import Interval, Schedule
+from reconciler.model.times import Schedule
 from reconciler.model.values import Address
 
 HOUR = timedelta(hours=1)
@@ -124,27 +119,3 @@ def test_a_danger_asks_for_the_name() -> None:
     dangerous = approval_of_backfills(plan(run("FailedBilling")))
     assert not dangerous.is_given_by("y\n")
     assert dangerous.is_given_by("Lake\n")
-
-
-def test_a_date_is_a_day_of_the_zone() -> None:
-    body = {"interval": "day", "timezone": "Europe/Berlin", "offset_hour": 3}
-    daily = Schedule.of(body, Dialect.V2026)
-    assert bound(daily, "2026-10-25", option="--from").isoformat() == "2026-10-25T02:00:00+00:00"
-    assert bound(daily, "2026-10-26T00:00Z", option="--from").hour == 0
-    assert bound(HOURLY, "2026-10-25", option="--from").hour == 0
-
-
-@given(st.integers(0, 750), st.integers(1, 750))
-def test_an_aligned_range_is_whole_and_in_the_past(first: int, length: int) -> None:
-    start = START + timedelta(minutes=first)
-    end = start + timedelta(minutes=length)
-    try:
-        whole, notes = aligned_range(HOURLY, start, end, NOW)
-    except BadUsage:
-        assert end > NOW or HOURLY.floor(end) <= HOURLY.floor(start)
-        return
-    assert whole.end <= NOW
-    assert HOURLY.outward(whole.start, whole.end) == whole
-    assert whole.start <= start
-    assert whole.end >= end or HOURLY.ceiling(end) > NOW
-    assert notes or whole == Interval(start, end)

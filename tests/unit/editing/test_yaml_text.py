@@ -76,23 +76,3 @@ def test_what_is_told_at_a_glance_reads_back_indeed(key: str, text: str) -> None
     document = parse(yaml_text(escaped({key: [text]})).encode(), "", problems)
     assert document.value == {key: [text.replace("${", "$${")]}
     assert not problems.diagnostics
-
-
-_TEXTS = (
-    st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=12)
-    | st.from_regex(r"[A-Za-z/$][A-Za-z0-9_./$ -]*", fullmatch=True)
-    | st.sampled_from(("yes", "Off", "NULL", "a\nb", "https://a.b:80/c", "2026-01-01T00:00:00Z"))
-)
-_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | _TEXTS | _TEXTS.map(lambda t: SecretRef.of("a", t)),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
-    max_leaves=6,
-)
-
-
-@given(members=st.dictionaries(_TEXTS, _VALUES, min_size=1, max_size=3))
-def test_members_are_written_as_pyyaml_writes_them(members: dict[str, object]) -> None:
-    """PyYAML writes all of a list; the plain members of a mapping are written without it."""
-    lines = yaml_text(members).splitlines()
-    expected = [f"  {line}" if line else "" for line in lines]
-    assert yaml_text([members]).splitlines() == [f"- {lines[0]}", *expected[1:]]
