@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.commands.backfill.planning import (
     approval_of_backfills,
+    bound,
     consequences_of,
     of_gaps,
     with_trial,
@@ -119,3 +120,11 @@ def test_a_danger_asks_for_the_name() -> None:
     dangerous = approval_of_backfills(plan(run("FailedBilling")))
     assert not dangerous.is_given_by("y\n")
     assert dangerous.is_given_by("Lake\n")
+
+
+def test_a_date_is_a_day_of_the_zone() -> None:
+    body = {"interval": "day", "timezone": "Europe/Berlin", "offset_hour": 3}
+    daily = Schedule.of(body, Dialect.V2026)
+    assert bound(daily, "2026-10-25", option="--from").isoformat() == "2026-10-25T02:00:00+00:00"
+    assert bound(daily, "2026-10-26T00:00Z", option="--from").hour == 0
+    assert bound(HOURLY, "2026-10-25", option="--from").hour == 0
