@@ -66,6 +66,7 @@ def test_control_characters_are_escaped_in_json() -> None:
         ("e\u0301te\u0301: x", 8, 1, "     ^"),
         ("\u1112\u1161\u11ab: x", 6, 1, "    ^"),
         ("\tkey: x", 2, 3, "    ^^^"),
+        ("a:\tx", 4, 1, "    ^"),
         ("\x1bb: x", 2, 1, "    ^"),
         ("key", 40, 5, "   ^"),
         ("key", 2, 40, " ^^"),
