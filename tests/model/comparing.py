@@ -12,22 +12,19 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.model.deciding import Change, Planned
-from tests.model.declared import CONFIG, INTEGRATION, TYPE, declared
+from tests.model.declared import CONFIG, INTEGRATION, TYPE
 from tests.model.drawing import drawn
 from tests.model.identity import Live
 from tests.model.outcome import (
     Drifted,
     applied,
     code_of_apply,
-    compared,
     drifted,
     is_stale,
-    pulled,
     recorded,
-    values_of,
 )
 from tests.model.real import Clone, Ended, clone_of, live_of
-from tests.model.world import World, checked_out, checkout, line_of
+from tests.model.world import World, checkout, line_of
 from tests.reliability.service import KEY
 from tests.support.virtual_loop import run_virtually
 
@@ -153,61 +150,8 @@ async def _judged(clone: Clone, only_plan: bool) -> list[str]:
     dice = random.Random(world.seed)  # noqa: S311
     if dice.random() < 0.4:
         problems += await _drift(clone)
-    is_odd = any(TYPE in change.fields for change in planned.changes.values())
-    is_whole = not (world.is_partial or world.rotate or is_odd)
-    if is_whole and dice.random() < 0.5:
-        problems += await _pull(clone, planned)
-    if dice.random() < 0.3 and "two" in world.work["reconciler.yaml"]["environments"]:
-        problems += _environments(clone)
     if dice.random() < 0.7:
         problems += await _applied(clone, planned, ended, dice)
-    return problems
-
-
-def _environments(clone: Clone) -> Iterator[str]:
-    """Compare two environments, promote one to the other, and compare what is left."""
-    files = checked_out(clone.world)
-    expected = compared(files, "one", "two")
-    actual = clone.compare()
-    fields = {
-        (str(item.address), ".".join(map(str, item.path))): bool(item.intended)
-        for item in actual.differences
-        if item.path[0] not in ("project", "lifecycle")
-    }
-    yield from differing("compare", _items(expected), _items(fields))
-    one, two = declared(files, "one"), declared(files, "two")
-    only = [{str(item.address) for item in x} for x in (actual.only_first, actual.only_second)]
-    yield from differing("compare: only one", [one.keys() - two, two.keys() - one], only)
-    yield from differing("promote", "", clone.promote())
-    after = clone.files()
-    left = {key for key, is_intended in compared(after, "one", "two").items() if not is_intended}
-    yield from differing("promote: differences", set(), left)
-    yield from differing("promote: resources", {*one, *two}, {*declared(after, "two")})
-    yield from differing("promote: source", one, declared(after, "one"))
-    checkout(clone.world, clone.folder, clone.world.work)
-
-
-async def _pull(clone: Clone, predicted: Planned) -> list[str]:
-    """Write drift into the files, and read them again."""
-    drift = drifted(predicted)
-    origins = {o for change in predicted.changes.values() for o, _ in change.fields.values()}
-    code = await clone.pull()
-    is_partial = "both" in origins or drift.deleted or drift.renamed
-    expected = drift.code if drift.code not in (0, 2) else 3 if is_partial else drift.code
-    expected = 64 if not predicted.record.exists else expected
-    # A new name may be ambiguous, ignored or taken: then it is left out.
-    is_renamed = expected == 2 and any("name" in c.fields for c in predicted.changes.values())
-    problems = [*differing("pull: exit code", expected, 2 if is_renamed and code == 3 else code)]
-    if expected in (0, 2, 3):
-        after = clone.files()
-        one, two = pulled(predicted), values_of(declared(after, "one"))
-        keys = {key for key in one.keys() | two.keys() if one.get(key) != two.get(key)}
-        keys -= {key for key in keys - one.keys() if two[key] is None}
-        keys = {key for key in keys if key[1] != "name"}
-        problems += differing("pull", _part(one, keys), _part(two, keys))
-        own, other = declared(checked_out(clone.world), "two"), declared(after, "two")
-        problems += differing("pull: other environment", own, other)
-    checkout(clone.world, clone.folder, clone.world.work)
     return problems
 
 

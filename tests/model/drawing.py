@@ -9,9 +9,10 @@ import copy
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from tests.model.declared import KINDS, TYPE, all_resources, declared, loaded_files, merged, sent_by
+from tests.model.declared import KINDS, TYPE, UNSET, all_resources, declared, merged, sent_by
 from tests.model.world import LOST, Commit, Entry, Files, World, checked_out
 
 Edit = Callable[[Files], None]
@@ -152,7 +153,8 @@ class Drawing:
         """Draw and make one of the edits."""
         weights = QUIET_EDITS if self.is_quiet else EDITS
         name = self.dice.choices([*weights], [*weights.values()])[0]
-        made = self.attempt(getattr(self, name), files)
+        edit_of = partial(self._patch, *PATCHES[name]) if name in PATCHES else getattr(self, name)
+        made = self.attempt(edit_of, files)
         if made is not None:
             self.log.append(name)
         return made
@@ -172,6 +174,10 @@ class Drawing:
     def _change(self, change: Callable[[Body], None], kind: str = "batch_export") -> Edit:
         """Return an edit of the body of one resource, by key."""
         return _edit_of(kind, self._one(kind)[1], change)
+
+    def _patch(self, kind: str, patches: Sequence[Body]) -> Edit:
+        """Return an edit that merges one of some values into a resource."""
+        return self._change(_merging(self.dice.choice(patches)), kind)
 
     def add_export(self) -> Edit:
         key = self.free_key("batch_export")
@@ -200,7 +206,7 @@ class Drawing:
         key = self.free_key("project", _PROJECT_KEYS)
         body = self.project(key)
         if self.chance(0.3):
-            body["name"] = self.dice.choice(("web", "APP", "Lab", "Web"))
+            body["name"] = self.dice.choice(("web", "APP", "Lab", "Web", "new", "NEW"))
         return _addition("a.yaml", "project", key, body)
 
     def rename(self) -> Edit:
@@ -229,19 +235,12 @@ class Drawing:
 
         return self._change(change)
 
-    def rename_project(self) -> Edit:
-        name = self.dice.choice(("Web", "App", "Lab", "New", "web"))
-        return self._change(_named(name), "project")
-
     def rekey(self) -> Edit:
-        return _rekey("batch_export", self._one()[1], self.free_key("batch_export"))
-
-    def rekey_and_change(self) -> Edit:
-        """Change the key and a field or the name in the same commit."""
+        """Change the key, and perhaps a field or the name in the same commit."""
         key, name = self.free_key("batch_export"), self.free_name()
-        change = _named(name) if self.chance(0.3) else self._field_change()
         rekey = _rekey("batch_export", self._one()[1], key)
-        return _all(rekey, _edit_of("batch_export", key, change))
+        change = _named(name) if self.chance(0.3) else self._field_change()
+        return rekey if self.chance(0.3) else _all(rekey, _edit_of("batch_export", key, change))
 
     def rekey_project(self) -> Edit:
         return _rekey("project", self._one("project")[1], self.free_key("project", _PROJECT_KEYS))
@@ -309,9 +308,6 @@ class Drawing:
 
         return remove
 
-    def absent(self) -> Edit:
-        return self._change(lambda body: body.update(state="absent"))
-
     def absent_project(self) -> Edit:
         """Delete a project by `state: absent`, with the exports in it or without them."""
         key = self._one("project")[1]
@@ -319,35 +315,21 @@ class Drawing:
         return _all(_emptying(key), absent) if self.chance(0.6) else absent
 
     def _field_change(self) -> Callable[[Body], None]:
-        dice = self.dice
-        which = dice.choice(("interval", "config", "config", "end_at", "exclude", "paused", "name"))
-        value, end = dice.choice(("one/", "two/", "shared/")), dice.choice((*ENDS, SAME_END))
-        name = self.free_name()
+        to, merge = self.dice.choice(("one", "two", "shared")), _merging(self.dice.choice(_FIELDS))
+        name = self.free_name() if self.chance(0.15) else None
+        if name is None and self.chance(0.7):
+            return merge
 
         def change(body: Body) -> None:
             config = body["destination"]["config"]
-            if which == "interval":
-                body["interval"] = "hour" if body["interval"] == "day" else "day"
-            elif which == "end_at":
-                body["end_at"] = end
-            elif which == "paused":
-                body["paused"] = not body.get("paused", False)
-            elif which == "name":
-                body["name"] = name
-            elif which == "exclude":
-                config["exclude_events"] = ["a", "b"] if value == "one/" else ["c"]
-            else:
-                for field in {"prefix", "table_name", "arg"} & config.keys():
-                    config[field] = value.strip("/") if field != "prefix" else value
+            for field in {"prefix", "table_name", "arg"} & config.keys():
+                config[field] = f"{to}/" if field == "prefix" else to
+            body["name"] = name or body["name"]
 
         return change
 
     def change_field(self) -> Edit:
         return self._change(self._field_change())
-
-    def change_model(self) -> Edit:
-        model = self.dice.choice(("events", "persons", None))
-        return self._change(lambda body: body.update(model=model))
 
     def change_type(self) -> Edit:
         to = self.destination(self.dice.choice(_KEYS))
@@ -355,69 +337,27 @@ class Drawing:
 
     def drop_field(self) -> Edit:
         """Remove fields that an earlier commit may have set."""
-        fields = self.dice.sample(("end_at", "paused", "model", "exclude_events", "timezone"), 3)
+        kind = self._any_kind()
+        fields = self.dice.sample(_DROPPED[kind], 3)
 
         def change(body: Body) -> None:
             for field in fields:
                 body.pop(field, None)
-                body["destination"]["config"].pop(field, None)
+                body.get("destination", {}).get("config", {}).pop(field, None)
 
-        return self._change(change)
-
-    def unset_field(self) -> Edit:
-        fields = ("end_at", "end_at", "model", "destination.config.exclude_events")
-        path = self.dice.choice(fields)
-        return self._change(lambda body: _put(body, path, "${unset}"))
+        return self._change(change, kind)
 
     def change_defaults(self) -> Edit:
         end = self.dice.choice(({}, *({"end_at": end} for end in ENDS)))
         return lambda files: files["reconciler.yaml"].update(defaults={"batch_export": dict(end)})
 
-    def change_project(self) -> Edit:
-        field = self.dice.choice(("timezone", "anonymize_ips", "surveys_opt_in"))
-        value = self.dice.choice(("UTC", "Europe/Berlin") if field == "timezone" else (True, False))
-        if self.chance(0.3):
-            return self._change(lambda body: body.pop(field, None), "project")
-        return self._change(lambda body: body.update({field: value}), "project")
-
-    def protect(self) -> Edit:
-        kind = self._any_kind()
-        _, key, body = self._one(kind)
-        return _edit_of(kind, key, _lifecycle(protect=not body.get("lifecycle", {}).get("protect")))
-
-    def loosen(self) -> Edit:
-        entries: list[Body] = [
-            {"ignore_changes": ["destination"]},
-            {"ignore_changes": ["end_at", "interval"]},
-            {"allow_replace": True},
-            {"beside": [self.free_name()]},
-            {"renamed_from": [self.free_name()]},
-        ]
-        return self._change(_lifecycle(**self.dice.choice(entries)))
-
-    def limit(self) -> Edit:
-        names = self.dice.choice((["two"], ["one"], ["one", "two"]))
-        if "two" not in self.files["reconciler.yaml"]["environments"]:
-            raise _NothingToEditError
-        return self._change(lambda body: body.update(environments=names))
-
-    def override(self) -> Edit:
-        layer = self.dice.choice(
-            ({"interval": "day"}, {"end_at": ENDS[1]}, {"end_at": "${unset}"}, {"paused": True})
-        )
-        has_two = "two" in self.files["reconciler.yaml"]["environments"]
-        some = (["one"], ["one"], ["two"], ["one", "two"])
-        names = self.dice.choice(some) if has_two else ["one"]
-        own = {"one": layer, "two": layer if self.chance(0.3) else {"interval": "week"}}
-        added = {name: own[name] for name in names}
-        return self._change(
-            lambda body: body.setdefault("overrides", {}).update(copy.deepcopy(added))
-        )
-
-    def vary(self) -> Edit:
-        """Set a field by a variable that each environment may set."""
-        field, name = self.dice.choice((("interval", "every"), ("end_at", "end")))
-        return self._change(lambda body: body.update({field: f"${{var:{name}}}"}))
+    def change_defaults_of_file(self) -> Edit:
+        """Let a file have defaults of its own, or none."""
+        name = self.dice.choice([name for name in self.files if name != "reconciler.yaml"])
+        export = merged(self.dice.choice(_DEFAULTS), self.dice.choice(_DEFAULTS))
+        own = {"batch_export": export, "project": self.dice.choice(_OF_PROJECTS)}
+        own = own if self.chance(0.8) else {}
+        return lambda files: files[name].update(defaults=copy.deepcopy(own))
 
     def pin(self) -> Edit:
         (_, key, own), (_, _, other) = self._one(), self._one()
@@ -436,17 +376,6 @@ class Drawing:
                 body["secret_version"] = number
 
         return self._change(change)
-
-    def move_file(self) -> Edit:
-        file, key, _ = self._one()
-
-        def change(files: Files) -> None:
-            if key in files.get(file, {}).get("batch_exports", ()):
-                body = files[file]["batch_exports"].pop(key)
-                files.setdefault("c.yaml", {"projects": {}, "batch_exports": {}})
-                files["c.yaml"]["batch_exports"][key] = body
-
-        return change
 
     def narrow(self) -> Edit:
         """Load only some of the files."""
@@ -485,6 +414,9 @@ class Drawing:
 
     def apply(self, files: Files, *, deletes: bool = True) -> None:
         """Let live state be what these files declare, by uid."""
+        self.live = {**({} if deletes else self.live), **self._declared(files)}
+
+    def _declared(self, files: Files) -> dict[str, Body]:
         now: dict[str, Body] = {}
         uids = {key: body["_uid"] for _, key, body in self.items("project", files)}
         bodies = declared(clean(files), "one")
@@ -501,7 +433,26 @@ class Drawing:
                     if fields["_parent"] is None:
                         continue
                 now[body["_uid"]] = fields
-        self.live = {**({} if deletes else self.live), **now}
+        return now
+
+    def cut_short(self, commits: list[Commit]) -> None:
+        """Let an export have a new object in another project beside the applied one.
+
+        It was protected when it was applied, is protected now, or neither.
+        """
+        self.attempt(self.move)
+        live, now = self.live, self._declared(self.files)
+        moved = [x for x in live if x in now and now[x].get("_parent") != live[x].get("_parent")]
+        if not moved:
+            return
+        uid = self.dice.choice(moved)
+        for _ in range(1 if self.chance(0.9) else 2):
+            self.live[f"e{self.number()}"] = copy.deepcopy(now[uid])
+        was, is_now = self.chance(0.4), self.chance(0.3)
+        for files in (*(x.files for x in commits if was), *([self.files] if is_now else [])):
+            for _, _, body in self.items("batch_export", files):
+                if body["_uid"] == uid and "state" not in body:
+                    _lifecycle(protect=True)(body)
 
     def _uid_of_parent(self, parent: Any, uids: dict[str, str], files: Files) -> str | None:
         how, text = parent
@@ -589,14 +540,78 @@ def _weights(*lines: str) -> dict[str, float]:
 
 _S3_SECRETS = (("aws_access_key_id", "A"), ("aws_secret_access_key", "B"))
 _OPTIONAL = {"end_at": ENDS, "paused": (True, False), "model": ("events", "persons", None)}
+_EXCLUDED = [
+    {"destination": {"config": {"exclude_events": names}}} for names in (["a", "b"], ["c"])
+]
+_FIELDS: Sequence[Body] = (
+    *({"interval": interval} for interval in ("hour", "day", "hour", "day")),
+    *({"end_at": end} for end in (*ENDS, SAME_END)),
+    *_EXCLUDED,
+    {"paused": True},
+    {"paused": False},
+)
+_OF_PROJECTS: Sequence[Body] = (
+    *({"timezone": zone} for zone in ("UTC", "Europe/Berlin")),
+    *({name: value} for name in ("anonymize_ips", "surveys_opt_in") for value in (True, False)),
+)
+_DEFAULTS: Sequence[Body] = (
+    *({"end_at": ENDS[1]}, {"end_at": None}, {"paused": True}, {"model": "persons"}),
+    *({"secret_version": "2"}, {"lifecycle": {"protect": True}}, _EXCLUDED[0]),
+    {"lifecycle": {"ignore_changes": ["interval"]}},
+    {"destination": {"type": "NoOp", "config": {"arg": "default", "exclude_events": ["c"]}}},
+)
+_DROPPED = {
+    "batch_export": ("end_at", "paused", "model", "exclude_events"),
+    "project": ("timezone", "anonymize_ips", "surveys_opt_in"),
+}
+_PROTECTS = [{"lifecycle": {"protect": protects}} for protects in (True, True, False)]
+_LAYERS: Sequence[Body] = ({"interval": "day"}, {"end_at": ENDS[1]}, {"end_at": UNSET})
+PATCHES: Mapping[str, tuple[str, Sequence[Body]]] = {
+    "absent": ("batch_export", ({"state": "absent"},)),
+    "change_model": ("batch_export", [{"model": model} for model in ("events", "persons", None)]),
+    "unset_field": (
+        "batch_export",
+        (
+            *({"end_at": UNSET}, {"end_at": UNSET}, {"model": UNSET}),
+            {"destination": {"config": {"exclude_events": UNSET}}},
+        ),
+    ),
+    "change_project": ("project", _OF_PROJECTS),
+    "rename_project": ("project", [{"name": x} for x in ("Web", "App", "Lab", "New", "web")]),
+    "protect": ("batch_export", _PROTECTS),
+    "protect_project": ("project", _PROTECTS),
+    "loosen": (
+        "batch_export",
+        (
+            {"lifecycle": {"ignore_changes": ["destination"]}},
+            {"lifecycle": {"ignore_changes": ["end_at", "interval"]}},
+            {"lifecycle": {"allow_replace": True}},
+            *({"lifecycle": {"beside": [name]}} for name in NAMES[:2]),
+            *({"lifecycle": {"renamed_from": [name]}} for name in NAMES[:2]),
+        ),
+    ),
+    "limit": ("batch_export", [{"environments": x} for x in (["two"], ["one"], ["one", "two"])]),
+    "override": (
+        "batch_export",
+        (
+            *({"overrides": {"one": layer}} for layer in (*_LAYERS, {"paused": True})),
+            *({"overrides": {"one": layer, "two": layer}} for layer in _LAYERS),
+            *({"overrides": {"one": x, "two": {"interval": "week"}}} for x in _LAYERS),
+            {"overrides": {"two": {"interval": "week"}}},
+        ),
+    ),
+    "vary": ("batch_export", ({"interval": "${var:every}"}, {"end_at": "${var:end}"})),
+}
+"""The edits that merge one of some values into a resource of a kind."""
 EDITS = _weights(
-    "add_export 3, add_twin 2, add_project 1, rename 4, rename_project 2, rekey 3",
-    "rekey_and_change 6, rekey_project 1.5, swap_names 2.5, swap_keys 1, swap_project_keys 1",
-    "rename_from_two 1.5, change_integration 0.5, move 2, refer 1, remove 5, remove_project 4",
+    "add_export 3, add_twin 2, add_project 1, rename 4, rename_project 2, rekey 9",
+    "rekey_project 1.5, swap_names 2.5, swap_keys 1, swap_project_keys 1",
+    "rename_from_two 2, change_integration 0.5, move 2, refer 1, remove 5, remove_project 4",
     "remove_all 1, recreate 2, absent 1.5, absent_project 1.5, change_field 5, change_model 1",
-    "change_type 1.5, drop_field 3, unset_field 3, change_defaults 2, change_project 2, protect 4",
-    "loosen 3, limit 2, override 2, vary 2, pin 1.5, rotate_secret 3, move_file 1, narrow 1",
-    "ignore 4, change_policy 1",
+    "change_type 1.5, drop_field 3, unset_field 3, change_defaults 2, change_project 2",
+    "protect 3, protect_project 1, loosen 3, limit 2, override 2, vary 2, pin 1.5",
+    "rotate_secret 3, narrow 2, ignore 4, change_policy 1",
+    "change_defaults_of_file 3",
 )
 QUIET_EDITS = _weights(
     "add_project 2, remove_project 2, remove 1, add_export 1, change_field 1, change_project 1"
@@ -626,6 +641,10 @@ def _edit_of(kind: str, key: str, change: Callable[[Body], None]) -> Edit:
 
 def _addition(file: str, kind: str, key: str, body: Body) -> Edit:
     return lambda files: files[file][KINDS[kind]].update({key: copy.deepcopy(body)})
+
+
+def _merging(patch: Body) -> Callable[[Body], None]:
+    return lambda body: body.update(merged(body, copy.deepcopy(patch)))
 
 
 def _named(name: str) -> Callable[[Body], None]:
@@ -730,7 +749,8 @@ def _integration(parent: Any, uids: Body, names: Body) -> int:
 
 def valid(files: Files) -> bool:
     """Return whether the files are valid in all environments, as `validate` checks them."""
-    for name in files["reconciler.yaml"]["environments"]:
+    environments = files["reconciler.yaml"]["environments"]
+    for name in environments:
         resources = declared(clean(files), name)
         keys = {("name", item.name): ("key", key) for key, item in resources.items()}
         places = []
@@ -748,6 +768,9 @@ def valid(files: Files) -> bool:
         former = [(item.kind, item.parent, name) for item in known for name in {*item.names[1:]}]
         pins = [(item.kind, item.pinned) for item in known if item.pinned]
         if any(len(set(each)) < len(each) for each in (former, places, pins)):
+            return False
+    for _, _, body in all_resources(files):
+        if not {*body.get("overrides", ()), *body.get("environments", ())} <= {*environments}:
             return False
     addresses = [address for _, address, _ in all_resources(files)]
     is_declared_twice = len(set(addresses)) < len(addresses)
@@ -768,214 +791,7 @@ def drawn(seed: int, dialect: str) -> World:
     world.work = clean(world.work)
     world.log = drawing.log
     _options(drawing, world)
-    for name, share, change in (
-        ("marker", 0.06, _mark_name),
-        ("odd", None, _add_odd),
-        ("unfinished", 0.2, _interrupt),
-        ("defaults", 0.1, _add_defaults),
-        ("rules", 0.15, _add_rules),
-        ("lost", None, _lose),
-        ("selection", None, _select),
-    ):
-        own = random.Random(f"{seed} {dialect} {name}")  # noqa: S311
-        if share is None or own.random() < share:
-            change(world, own)
     return world
-
-
-def _select(world: World, dice: random.Random) -> None:
-    """Name what is selected by keys, ids, names and globs, or select projects and kinds."""
-    exports = [body for project in world.projects for body in project["batch_exports"]]
-    names = [body["name"].strip() for body in (*world.projects, *exports, *_exports_of(world.work))]
-    ids = [str(body["id"]) for body in (*world.projects, *exports)]
-    keys = [address.partition(".")[2] for address in declared(world.work, world.environment)]
-    globs = ["*", "l*", "*a", "batch_export.*", "A*", "[op]*", "*.web", "none", "*-0000000000*"]
-    known = [*names, *ids, *keys, *keys, *(f"batch_export.id:{i}" for i in ids if "-" in i), *globs]
-
-    def some(texts: Sequence[str]) -> tuple[str, ...]:
-        return tuple(dice.sample(texts, min(len(texts), dice.choice((1, 1, 2)))))
-
-    if world.targets and dice.random() < 0.7:
-        world.targets = some(known)
-    if world.excludes and dice.random() < 0.7:
-        world.excludes = some(known)
-    if dice.random() < 0.05:
-        own = [str(body[what]) for body in world.projects for what in ("name", "id")]
-        world.parents = some([*own, "web", "app", "lab", "*", "a*", "W*"])
-        world.excludes = some(known) if dice.random() < 0.3 else ()
-    if dice.random() < 0.04:
-        world.kinds = (dice.choice(("project", "batch_export", "batch_exports", "b*")),)
-
-
-def _interrupt(world: World, dice: random.Random) -> None:
-    """Let the move of an export be cut short before its old object was deleted."""
-    now = declared(checked_out(world), world.environment)
-    exports = {str(x["id"]): (x, p) for p in world.projects for x in p["batch_exports"]}
-    places = {project["name"]: project for project in world.projects}
-    moves = [
-        (key, to, *exports[entry.id], places[now[to].name])
-        for key, entry in sorted((world.record or {}).items())
-        if key in now and entry.id in exports and now[key].pinned is None
-        for to in now
-        if to.startswith("project.") and now[to].name in places
-    ]
-    # Few stay in their project: then both are ambiguous.
-    moves = [move for move in moves if move[3] is not move[4]] if dice.random() < 0.9 else moves
-    if not moves:
-        return
-    address, target, old, _, place = dice.choice(moves)
-    key, work, commits = address.partition(".")[2], copy.deepcopy(world.work), list[Files]()
-    was_protected = dice.random() < 0.4
-    is_protected = dice.random() < (0.3 if was_protected else 0.7)
-    for files in (*(commit.files for commit in world.commits), work):
-        commits.append(copy.deepcopy(files))
-        for value in commits[-1].values():
-            body = value.get("batch_exports", {}).get(key)
-            if body is not None and (is_protected if files is work else was_protected):
-                body["lifecycle"] = {**body.get("lifecycle", {}), "protect": True}
-            if body is not None and files is work:
-                body["project"] = target.partition(".")[2]
-    *commits, work = commits
-    changed = replace(world, work=work)
-    if not all(map(valid, (*commits, work, checked_out(changed)))):
-        return
-    own = declared(checked_out(changed), world.environment)[address]
-    new: Body = copy.deepcopy(old)
-    for path, value in own.values.items():
-        _put(new, path, "old-secret" if str(value).startswith("${secret:") else value)
-    is_known = new["destination"].get("integration") in (None, 100 + place["id"])
-    if new["destination"]["type"] != old["destination"]["type"] or not is_known:
-        return
-    new |= {"id": _id_of("e97")}
-    if dice.random() < 0.2:
-        dice.choice((old, new)).update(dice.choice(({"end_at": ENDS[1]}, {"interval": "week"})))
-    new = {path: value for path, value in new.items() if value is not None}
-    doubled = [new, {**copy.deepcopy(new), "id": _id_of("e98")}]
-    place["batch_exports"] += doubled[: 1 if dice.random() < 0.9 else 2]
-    world.work, world.later = work, None
-    world.allow_replace &= dice.random() < 0.6
-    for commit, files in zip(world.commits, commits, strict=True):
-        commit.files = files
-
-
-def _lose(world: World, dice: random.Random) -> None:
-    """Lose the inventory where only `ignore` explains why an object is not found."""
-    if "ignore" in world.log and dice.random() < 0.7:
-        world.record = None
-
-
-def _add_defaults(world: World, dice: random.Random) -> None:
-    """Let a file have defaults of its own: at each commit, from one on, only at one, or not yet."""
-    exports: list[Body] = [
-        {"end_at": ENDS[1]},
-        {"end_at": None},
-        {"paused": True},
-        {"model": "persons"},
-        {"secret_version": "2"},
-        {"lifecycle": {"protect": True}},
-        {"lifecycle": {"ignore_changes": ["interval"]}},
-        {"destination": {"config": {"exclude_events": ["a", "b"]}}},
-        {"destination": {"type": "NoOp", "config": {"arg": "default", "exclude_events": ["c"]}}},
-    ]
-    projects: list[Body] = [{"timezone": "Europe/Paris"}, {"anonymize_ips": True}]
-    own = {
-        "batch_export": merged(dice.choice(exports), dice.choice(exports)),
-        "project": dice.choice((*projects, {})),
-    }
-    name = dice.choice([name for name in world.work if name != "reconciler.yaml"])
-    versions = [commit.files for commit in world.commits] + [world.work]
-    first, last = dice.randrange(len(versions)), dice.choice((len(versions), len(versions) - 1))
-    changed = [
-        {**files, name: {**files[name], "defaults": own}}
-        if name in files and first <= number < last
-        else files
-        for number, files in enumerate(versions)
-    ]
-    *commits, work = changed
-    trial = replace(world, work=work)
-    if all(map(valid, changed)) and valid(checked_out(trial)):
-        world.work, world.later = work, None
-        for commit, files in zip(world.commits, commits, strict=True):
-            commit.files = files
-
-
-def _add_rules(world: World, dice: random.Random) -> None:
-    """Add rules to the policy, perhaps others of the same ids in the environment."""
-    known = {
-        "address": [*declared(world.work, world.environment), "batch_export.l*", "*.web"],
-        "name": [*NAMES, *PROJECTS, "*a", "*(*"],
-        "project": ["web", "app", "lab", *PROJECTS, "1", "2", "*"],
-        "kind": ["project", "batch_export", "*"],
-        "action": ["create", "update", "replace", "pause", "unpause", "delete"],
-        "destination": ["S3", "*S3", "Postgres", "HTTP", "NoOp"],
-        "consequence": ["history-lost", "project-data-lost", "*-lost"],
-        "field": ["interval", "timezone", "model", TYPE, "*"],
-    }
-    for files in filter(None, (world.work, world.later)):
-        files["reconciler.yaml"] = copy.deepcopy(files["reconciler.yaml"])
-    layers = ["top", "top", "one"] if dice.random() < 0.3 else ["top"]
-    for number, layer in enumerate(layers):
-        rule: Body = {"match": _match(dice, known), "message": "is not allowed"}
-        rule |= {"severity": "warn"} if dice.random() < 0.1 else {}
-        name = f"rule-{dice.randrange(2) if number else 0}"
-        for files in filter(None, (world.work, world.later)):
-            top = files["reconciler.yaml"]
-            place = top if layer == "top" else top["environments"][world.environment]
-            place.setdefault("policy", {}).setdefault("rules", {})[name] = rule
-
-
-def _match(dice: random.Random, known: Mapping[str, list[str]]) -> Body:
-    """Return a match of one or two keys."""
-    found: Body = {}
-    for key in dice.sample(sorted(known), dice.choice((1, 1, 2))):
-        some = dice.choices(known[key], k=dice.choice((1, 1, 2)))
-        # The model knows few consequences.
-        out = 0 if key == "consequence" else 0.2
-        some = ["!" + glob if dice.random() < out else glob for glob in some]
-        found[key] = some[0] if len(some) == 1 else some
-    # Which fields a delete has depends on what the service fills in.
-    return {**found, "action": ["create", "update", "replace"]} if "field" in found else found
-
-
-def _mark_name(world: World, dice: random.Random) -> None:
-    """Let another tool have an export, and perhaps remove its marker from the files."""
-    live = [export for project in world.projects for export in project["batch_exports"]]
-    own = {body["name"] for body in _exports_of(world.work)}
-    chosen = dice.choice([body for body in live if body["name"] in own] or live or [{"name": ""}])
-    name, is_left, is_pinned = chosen["name"], dice.random() < 0.3, dice.random() < 0.4
-    bodies = [body for commit in world.commits for body in _exports_of(commit.files)]
-    for body in (*live, *bodies, *(_exports_of(world.work) if is_left else ())):
-        if body["name"] == name:
-            body["name"] = f"{name} {_MARK}"
-    has_pins = any("id" in body for body in _exports_of(world.work))
-    for body in _exports_of(world.work) if is_pinned and not has_pins else ():
-        if body["name"] == name:
-            body["id"] = chosen["id"]
-            break
-    world.later = None
-
-
-def _add_odd(world: World, dice: random.Random) -> None:
-    """Add an uncommitted export with two former names, or projects whose names differ in case."""
-    work, projects = copy.deepcopy(world.work), copy.deepcopy(world.projects)
-    names = sorted(loaded_files(work) & work.keys())
-    live = {project["name"]: project for project in projects}
-    own = {key: body["name"] for name in names for key, body in work[name]["projects"].items()}
-    keys = [key for key, name in own.items() if name in live]
-    if names and keys and dice.random() < 0.03:
-        key, former = dice.choice(keys), ["First", "Second"]
-        rest: Body = {"interval": "day", "destination": {"type": "NoOp", "config": {"arg": "x"}}}
-        body = {"name": "Third", "project": key, **rest, "lifecycle": {"renamed_from": former}}
-        work[names[0]]["batch_exports"]["third"] = body
-        for name in dice.choice((former, former, former[:1], former[1:])):
-            other = {"id": _id_of(f"e9{len(name)}"), "name": name, **copy.deepcopy(rest)}
-            live[own[key]]["batch_exports"].append(other)
-    if names and dice.random() < 0.04:
-        for name in dice.sample(("Fresh", "FRESH", "fresh"), 2):
-            work[names[0]]["projects"][f"{name}-{dice.randrange(9)}"] = {"name": name}
-    changed = replace(world, work=work)
-    if work != world.work and valid(work) and valid(checked_out(changed)):
-        world.work, world.projects, world.later = work, projects, None
 
 
 def _exports_of(files: Files) -> list[Body]:
@@ -1055,8 +871,13 @@ def _live(drawing: Drawing, world: World, commits: list[Commit]) -> None:
         drawing.record(commits[world.newest].files, world.newest)
     for _ in range(0 if drawing.is_quiet else dice.choice((0, 0, 1, 1, 2, 3))):
         drawing.happen()
+    if not drawing.is_quiet and drawing.chance(0.2):
+        drawing.log.append("live: a move was cut short")
+        drawing.cut_short(commits)
+        world.work = copy.deepcopy(drawing.files)
     world.projects = drawing.seeded()
-    if drawing.chance(0.92):
+    # Only `ignore` may explain why an object is not found.
+    if drawing.chance(0.5 if "ignore" in drawing.log else 0.92):
         world.record = dict(drawing.entries)
         for _ in range(0 if drawing.is_quiet else dice.choice((0, 0, 0, 1, 1, 2))):
             _forge(drawing, world)
@@ -1104,10 +925,20 @@ def _options(drawing: Drawing, world: World) -> None:
         return
     if drawing.chance(0.05):
         world.no_inventory = True
-    addresses = sorted(declared(world.work, "one"))
-    if addresses and drawing.chance(0.12):
-        chosen = tuple(dice.sample(addresses, min(len(addresses), dice.choice((1, 2)))))
+    exports = [body for project in world.projects for body in project["batch_exports"]]
+    own = [str(body[what]) for body in world.projects for what in ("name", "id")]
+    names = [body["name"].strip() for body in (*exports, *_exports_of(world.work))]
+    addresses = [*declared(world.work, "one")]
+    known = [*own, *names, *(str(body["id"]) for body in exports), *addresses, *addresses]
+    known += [address.partition(".")[2] for address in addresses]
+    known += ["*", "l*", "*a", "batch_export.*", "A*", "[op]*", "*.web", "none", "*-0000000000*"]
+    chosen = tuple(dice.sample(known, dice.choice((1, 1, 2))))
+    if drawing.chance(0.12):
         world.targets, world.excludes = (chosen, ()) if drawing.chance(0.5) else ((), chosen)
+    elif drawing.chance(0.05):
+        world.parents = (dice.choice((*own, "web", "app", "lab", "*", "a*", "W*")),)
+    elif drawing.chance(0.04):
+        world.kinds = (dice.choice(("project", "batch_export", "batch_exports", "b*")),)
     secret = [address for address, item in declared(world.work, "one").items() if item.secrets]
     if secret and drawing.chance(0.06):
         world.rotate = ("*",) if drawing.chance(0.5) else (dice.choice(sorted(secret)),)

@@ -170,8 +170,8 @@ class Identity:
                 else:
                     self._refuse("unresolved", resource.address)
         left = [resource for resource in resources if resource.pinned is None]
-        for rule in (self._recorded_here, self._by_name, self._recorded, self._by_former_name):
-            pairs = [(resource, rule(resource, left)) for resource in left]
+        for find in (self._recorded_here, self._by_name, self._recorded, self._by_former_name):
+            pairs = [(resource, find(resource, left)) for resource in left]
             for resource, found in pairs:
                 if found:
                     self._claim(resource, found)

@@ -11,18 +11,12 @@ from tests.model.deciding import Change, Planned
 from tests.model.declared import (
     INTEGRATION,
     TYPE,
-    UNSET,
-    Declared,
-    all_resources,
     declared,
-    leaves,
     sent_by,
 )
 from tests.model.identity import Live
 from tests.model.refusing import doubled
-from tests.model.world import Entry, Files
-
-Values = dict[tuple[str, str], Any]
+from tests.model.world import Entry
 
 
 def applied(plan: Planned) -> list[Live]:
@@ -133,21 +127,6 @@ def drifted(plan: Planned) -> Drifted:
     return Drifted(2 if drift or deleted or renamed else 0, drift, deleted, renamed)
 
 
-def values_of(resources: Declared) -> Values:
-    """Return the fields as they are compared."""
-    return {(r.address, path): r.value(path) for r in resources.values() for path in r.values}
-
-
-def pulled(plan: Planned) -> Values:
-    """Return the fields after drift was written into the files, without conflicts."""
-    after = values_of(plan.now)
-    for change in plan.changes.values():
-        for path, (origin, _) in change.fields.items():
-            if origin in ("live", "unknown") and change.live and change.action != "delete":
-                after[change.address, path] = change.live.value(path)
-    return after
-
-
 def code_of_apply(plan: Planned) -> int:
     """Return the exit code of applying a plan."""
     if plan.refusals:
@@ -184,20 +163,3 @@ def recorded(plan: Planned, ids: Mapping[str, Live | None]) -> dict[str, Entry]:
         if after[address].id in lost or address in leaving:
             del after[address]
     return after
-
-
-def compared(files: Files, first: str, second: str) -> dict[tuple[str, str], bool]:
-    """Return the fields in which two environments of the files differ, and if it is intended."""
-    one, two = declared(files, first), declared(files, second)
-    values = [values_of(one), values_of(two)]
-    bodies = {(key, path): x for _, key, body in all_resources(files) for path, x in leaves(body)}
-    found = {}
-    for address, path in values[0].keys() | values[1].keys():
-        key, layers = (address, path), [f"overrides.{name}.{path}" for name in (first, second)]
-        pair = [each.get(key, UNSET) for each in values]
-        if pair[0] != pair[1] and address in one.keys() & two.keys():
-            is_intended = path == "name" or path in one[address].secrets | two[address].secrets
-            overridden = [(address, layer) in bodies for layer in layers]
-            is_intended |= "${var:" in str(bodies.get(key)) and not any(overridden)
-            found[key] = is_intended or all(overridden)
-    return found

@@ -10,13 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from reconciler.commands.apply.execution import apply
-from reconciler.commands.compare import EnvironmentComparison, compared, open_pair
-from reconciler.commands.drifted import Drift, drift, pull
+from reconciler.commands.drifted import Drift, drift
 from reconciler.commands.plan import plan
-from reconciler.commands.promote import promote
 from reconciler.commands.session import PlanResult
 from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration
@@ -142,30 +138,6 @@ class Clone:
         except ReconcilerError as error:
             return _failed(error)
         return Ended(0 if found.empty else 2, drift=found)
-
-    async def pull(self) -> int:
-        """Write drift into the files; return the exit code."""
-        try:
-            pulled = (await pull(self.workspace, options=self.options(plain=True))).report
-        except ReconcilerError as error:
-            return int(error.exit_code)
-        return 3 if pulled.left_out else 2 if pulled.placed else 0
-
-    def compare(self) -> EnvironmentComparison:
-        return compared(open_pair(self.workspace, ("one", "two")))
-
-    def promote(self) -> str:
-        """Promote the first environment to the second; return the error, if any."""
-        try:
-            promote(self.workspace, open_pair(self.workspace, ("one", "two")))
-        except ReconcilerError as error:
-            return _failed(error).text
-        return ""
-
-    def files(self) -> dict[str, Any]:
-        """Return the values of the files in the checkout."""
-        texts = {path.name: path.read_text(encoding="utf-8") for path in self.folder.glob("*.yaml")}
-        return {name: yaml.safe_load(text) for name, text in texts.items()}
 
     async def projects(self) -> list[dict[str, Any]]:
         """Return the projects of the organization."""

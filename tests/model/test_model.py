@@ -11,7 +11,7 @@ from tests.model.worlds import disagreements
 from tests.support.emulator import DIALECTS
 from tests.support.limits import LONG
 
-WORLDS = 6_000 if LONG else 40
+WORLDS = 6_000 if LONG else 60
 CHUNK = 500 if LONG else 20
 
 
