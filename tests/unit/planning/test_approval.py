@@ -147,7 +147,6 @@ OLD_KEY = with_secrets()
 OLD_KEY["config"]["aws_access_key_id"] = SecretRef.of("env", "OLD")
 SECRET = export(destination=with_secrets())
 HUNTER = export(destination=s3(prefix="hunter2/"))
-NO_OP: Any = {"sql_query": "SELECT 1", "destination": {"type": "NoOp", "config": {}}}
 OF_WEEK = live_export(interval="week")
 OLD_PREFIX, OF_HUNTER = (live_export(destination=s3(prefix=p)) for p in ("old/", "hunter2/"))
 SEA_GONE, SEA_PAUSED = export("sea", **ABSENT), live_export("e2", "Sea", paused=True)
@@ -191,14 +190,6 @@ def test_i7_f7_a_saved_plan_is_compared_by_field(
     saved = planned(desired_of(project(), declared), live_of(WEB, *was))
     found = differences(saved, desired_of(project(), *now), live_of(WEB, *live), mask=mask)
     assert found == tuple(f"{declared.address}: {text}" for text in expected)
-
-
-def test_objects_that_were_added_to_a_project_make_its_deletion_stale() -> None:
-    desired = desired_of(replace(project(), state=State.ABSENT))
-    saved = planned(desired, live_of(WEB, LAKE))
-    assert saved.effective[-1].inside == ("e1",)
-    added = f"project.web: object inside with id e2 {NOT_SAVED}"
-    assert added in differences(saved, desired, live_of(WEB, LAKE, SEA))
 
 
 def test_a_secret_that_the_saved_plan_does_not_send_is_reported() -> None:
@@ -248,71 +239,4 @@ def test_a_forged_part_without_words_of_its_own_is_refused(name: str, value: Any
     assert differences(replace(saved, changes=(forged,)), desired, live)
 
 
-def test_f7_what_is_done_counts_as_done() -> None:
-    live = live_of(live_project(2, "Shop"), live_export("e2", "Sea", parent=2))
-    gone = export("sea", parent="shop", state=State.ABSENT)
-    desired = desired_of(project("shop"), gone, project(), export())
-    saved = planned(desired, live)
-    assert len(saved.effective) == 3
-    assert differences(saved, desired, live_of(live_project(2, "Shop"), WEB)) == ()
-
-
-@pytest.mark.parametrize(
-    ("resources", "made", "dialects"),
-    [
-        pytest.param(
-            [project(timezone="UTC", primary_dashboard=3), export()],
-            [live_project(created_at=SINCE, primary_dashboard=1)],
-            (OLD, OLD),
-            id="half created",
-        ),
-        # The first create of an organization shows the dialect of the server.
-        pytest.param(
-            [project(), export(**NO_OP), export("sea", **NO_OP)],
-            [WEB, live_export(created_at=SINCE, **NO_OP)],
-            (None, Dialect.V2026),
-            id="of another dialect",
-        ),
-    ],
-)
-def test_what_was_cut_short_is_stale(
-    resources: list[Resource], made: list[LiveObject], dialects: tuple[Dialect | None, Dialect]
-) -> None:
-    """Nothing resumes what another run began."""
-    desired, (was, now) = desired_of(*resources), dialects
-    saved = planned(desired, live_of(dialect=was))
-    assert differences(saved, desired, live_of(*made, dialect=now))
-
-
 # Replacements
-
-
-def continued(*exports: Any) -> tuple[str, ...]:
-    """Compare the plan of a move with the plan after a part of it was made."""
-    base = desired_of(project(), project("shop"), export(end_at=None))
-    desired = desired_of(project(), project("shop"), export(parent="shop", interval="day"))
-    live, options = live_of(WEB, live_project(2, "Shop")), PlanOptions(allow_replace=True)
-    before = replace(live, objects={**live.objects, "batch_export": (live_export(),)})
-    saved = planned(desired, before, base=base, options=options)
-    assert [change.action for change in saved.effective] == [Action.REPLACE]
-    now = replace(live, objects={**live.objects, "batch_export": exports})
-    return differences(saved, desired, now, base=base, options=options)
-
-
-def new_export(name: str, **body: Any) -> LiveObject:
-    return live_export("e2", name, parent=2, created_at=SINCE, **{"interval": "day", **body})
-
-
-@pytest.mark.parametrize(
-    ("exports", "is_stale"),
-    [
-        pytest.param([new_export("Lake")], False, id="done"),
-        pytest.param([LAKE, new_export("Lake")], True, id="created"),
-        pytest.param([new_export("Lake", interval="week")], True, id="of other values"),
-        pytest.param([OF_WEEK, new_export("Lake")], True, id="modified"),
-    ],
-)
-def test_f4_a_replacement_that_was_cut_short_is_stale(
-    exports: list[LiveObject], *, is_stale: bool
-) -> None:
-    assert bool(continued(*exports)) is is_stale

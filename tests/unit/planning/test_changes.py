@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from reconciler.commands.session import calls_of
-from reconciler.files.loading import load
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Plan, Reason, Refusal
+from reconciler.model.plan import Plan, Refusal
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
 from reconciler.model.settings import Limit, PlanOptions, Policy
 from reconciler.model.values import SecretRef
-from tests.support.cli import write
 from tests.support.worlds import (
     KINDS,
-    PureServer,
     desired_of,
     export,
     inventory_of,
@@ -29,16 +25,11 @@ from tests.support.worlds import (
     planned,
     project,
     s3,
-    stale_changes,
     with_secrets,
 )
 
 WEB = project()
 NO_OP = {"type": "NoOp", "config": {}}
-
-
-def actions(plan: Plan) -> list[tuple[str, str]]:
-    return [(change.action.value, str(change.address)) for change in plan.effective]
 
 
 def one(plan: Plan):
@@ -101,21 +92,6 @@ def test_nothing_is_ignored_inside_of_another_type() -> None:
     change = one(planned(desired_of(WEB, resource), live))
     assert {item.path[-1] for item in change.fields} == {"type", "host"}
     assert change.body["destination"]["config"] == places
-
-
-@pytest.mark.parametrize(
-    ("dialect", "names"),
-    [
-        (Dialect.INTERFACE, {"sql_query"}),
-        (Dialect.V2025, {"hogql_query"}),
-        (Dialect.V2026, {"hogql_query"}),
-        (None, {"sql_query", "hogql_query"}),
-    ],
-)
-def test_a_query_is_sent_under_the_name_of_the_dialect(dialect, names) -> None:
-    desired = desired_of(WEB, export(sql_query="select event from events"))
-    change = planned(desired, live_of(live_project(), dialect=dialect)).effective[0]
-    assert {name for name in change.body if name.endswith("_query")} == names
 
 
 def refused(plan: Plan, rule: str, *addresses: str) -> Refusal:
@@ -199,20 +175,6 @@ def test_without_max_deletes_at_most_ten_removed_resources_are_deleted(
         assert "set `policy: {max_deletes: 11}`" in (plan.refusals[0].allow or "")
 
 
-def test_an_export_that_moves_to_a_project_which_takes_the_old_name_stays_in_the_plan() -> None:
-    old = replace(project("old", name="Web"), pinned_id="1", state=State.ABSENT)
-    moved = export(parent="new", pinned_id="e1")
-    live = live_of(live_project(1, "Web"), live_export())
-    plan = planned(desired_of(old, project("new", name="Web"), moved), live)
-    assert actions(plan) == [
-        ("create", "project.new"),
-        ("replace", "batch_export.lake"),
-        ("delete", "project.old"),
-    ]
-    refused = next(refusal for refusal in plan.refusals if refusal.rule == "name-circle")
-    assert list(map(str, refused.addresses)) == ["project.new", "project.old"]
-
-
 @pytest.mark.parametrize(
     ("spec", "live", "sent"),
     [
@@ -277,16 +239,6 @@ def moved(
     return planned(desired, at_service, policy, options=ALLOWED, base=BASE)
 
 
-@pytest.mark.parametrize(("before", "after"), [(True, False), (False, True)])
-def test_a_replacement_shows_that_it_pauses_or_unpauses(before: bool, after: bool) -> None:
-    (change,) = moved(live_export(paused=before), paused=after).effective
-    shown = {item.path: (item.before, item.after) for item in change.fields}
-    assert (change.action, shown["paused",]) == (Action.REPLACE, (before, after))
-    rules = {consequence.rule for consequence in change.consequences}
-    assert ("gap-before-unpausing" in rules, "runs-missed-while-paused" in rules) == (before, after)
-    assert [place.again for place in change.new] == [before]
-
-
 PLACE = {"database": "d", "warehouse": "w", "schema": "s", "account": "a"}
 SNOWFLAKE = {"type": "Snowflake", "config": {**PLACE, "password": SecretRef.of("env", "X")}}
 COPY = {"s3_bucket": "b", "region_name": "r", "authorization": "role", "bucket_credentials": 7}
@@ -329,54 +281,6 @@ def test_policy_deny_sees_what_else_a_replacement_changes() -> None:
     assert [refusal.rule for refusal in plan.refusals] == ["deny", "deny"]
 
 
-def test_a_replacement_keeps_ignored_and_unmanaged_values() -> None:
-    config = {"compression": "gzip", "exclude_events": ["signup"], "prefix": "live/"}
-    destination = with_secrets(prefix="files/")
-    of_former_type = {"host": "db.example"}
-    stored = s3(**config, **of_former_type)
-    live = moved_live(live_export(interval="day", paused=True, destination=stored, end_at=None))
-    ignored = ("destination.config.prefix", "end_at", "interval", "paused")
-    values = {"destination": destination, "end_at": "2030-01-01T00:00:00Z", "paused": False}
-    desired = desired_of(
-        WEB, APP, export(parent="app", lifecycle=Lifecycle(ignore_changes=ignored), **values)
-    )
-    plan = planned(desired, live, options=ALLOWED, base=BASE)
-    (change,) = plan.effective
-    assert change.body is not None
-    sent = change.body["destination"]["config"]
-    assert (sent.items() >= config.items(), sent.keys() & of_former_type) == (True, set())
-    assert (change.body["interval"], change.body["paused"]) == ("day", True)
-    assert "end_at" not in change.body
-    assert {item.path for item in change.fields} == {("project",)}
-    server = PureServer(live)
-    server.apply(plan)
-    assert planned(desired, server.live(), options=ALLOWED, base=desired).empty
-
-
-def test_a_replacement_shows_ignored_values_that_it_cannot_keep() -> None:
-    life = Lifecycle(ignore_changes=("destination", "name"))
-    values = {"destination": with_secrets(), "name": "Sea", "lifecycle": life}
-    (change,) = moved(live_export(destination=NO_OP), **values).effective
-    paths = {item.path for item in change.fields}
-    assert paths >= {("project",), ("name",), ("destination", "type")}
-
-
-def test_a_replacement_resets_what_was_removed_from_the_configuration() -> None:
-    """The plan shows the reset, so the new object must not get the former value."""
-    end = "2030-01-01T00:00:00Z"
-    first = desired_of(WEB, APP, export(end_at=end))
-    head = desired_of(WEB, APP, export(parent="app"))
-    server = PureServer(moved_live(live_export(end_at=end, timezone="Asia/Tokyo")))
-    plan = planned(head, server.live(), options=ALLOWED, base=first)
-    (change,) = plan.effective
-    resets = [(item.path, item.after) for item in change.fields if item.reset]
-    assert resets == [(("end_at",), None)]
-    assert "end_at" not in (change.body or {})
-    assert (change.body or {})["timezone"] == "Asia/Tokyo"
-    server.apply(plan)
-    assert planned(head, server.live(), options=ALLOWED, base=first).empty
-
-
 @pytest.mark.parametrize("other", ["Lake", "Pond"])
 def test_a_replacement_in_place_whose_new_object_exists_is_refused(other: str) -> None:
     """A run ended between the create and the deletion: no second new object is created."""
@@ -392,76 +296,8 @@ def test_a_replacement_in_place_whose_new_object_exists_is_refused(other: str) -
 
 # What a plan records of a live object, `ignore_changes` and staleness
 
-PREFIX, END = ("destination.config.prefix",), "2030-01-01T00:00:00Z"
-OTHER = {"destination": s3(prefix="other/")}
-ABSENT = {"state": State.ABSENT}
-
-
-@pytest.mark.parametrize(
-    ("ignored", "declared", "modified", "is_stale"),
-    [
-        (PREFIX, {"interval": "day"}, OTHER, False),
-        (PREFIX, {"interval": "day"}, {**OTHER, "interval": "week"}, True),
-        (("destination",), {"interval": "day"}, OTHER, False),
-        (PREFIX, ABSENT, OTHER, False),
-        (PREFIX, ABSENT, {"interval": "day"}, True),
-        # A replacement copies the live value.
-        (("end_at",), {"model": "persons"}, {"end_at": "2031-01-01T00:00:00Z"}, True),
-        (("end_at",), {"model": "persons", "end_at": None}, {"end_at": END}, True),
-    ],
-)
-def test_an_ignored_field_makes_only_a_replacement_stale(
-    ignored: tuple[str, ...], declared: dict[str, Any], modified: dict[str, Any], *, is_stale: bool
-) -> None:
-    own = export(lifecycle=Lifecycle(ignore_changes=ignored), **declared)
-    at = {"end_at": "2029-01-01T00:00:00Z"} if "model" in declared else {}
-    live = live_of(live_project(), live_export(**at), dialect=Dialect.V2026)
-    plan = planned(desired_of(project(), own), live, options=ALLOWED)
-    is_replaced = [change.action for change in plan.effective] == [Action.REPLACE]
-    assert is_replaced is ("model" in declared)
-    now = live_of(live_project(), live_export(**{**at, **modified}))
-    assert bool(stale_changes(plan, now)) is is_stale
-
 
 # What a plan carries for readers: names of parents, fields as the files write them, reasons
-
-
-def test_experience_23_a_field_has_the_name_that_the_file_writes(tmp_path: Path) -> None:
-    lake = (
-        "{project: web, name: Lake, interval: hour, hogql_query: SELECT event FROM events, "
-        "destination: {type: NoOp, config: {}}}"
-    )
-    text = f"projects: {{web: {{name: Web}}}}\nbatch_exports: {{lake: {lake}}}\n"
-    write(tmp_path, {"reconciler.yaml": "version: 1\n", "r.yaml": text})
-    desired = load(tmp_path, environment=None, environ={}).desired
-    live = live_of(live_project(), live_export(sql_query="select 1", destination=NO_OP))
-    (change,) = planned(desired, live).effective
-    assert [(field.path, field.written) for field in change.fields] == [
-        (("sql_query",), ("hogql_query",))
-    ]
-    (change,) = planned(desired, live_of(live_project())).effective
-    assert {field.written for field in change.fields} == {(), ("hogql_query",)}
-
-
-@pytest.mark.parametrize(
-    ("live", "base", "reasons"),
-    [
-        ({"name": "Pond"}, None, [Reason.RENAMED]),
-        ({"name": "Pond"}, "Pond", [Reason.RENAMED]),
-        ({"name": "Pond", "interval": "day"}, None, [Reason.FIELDS_DIFFER]),
-        ({"name": "Pond", "interval": "day"}, "Pond", [Reason.DRIFTED, Reason.CHANGED_IN_FILES]),
-    ],
-)
-def test_a_rename_is_a_reason_only_if_nothing_else_changes(
-    live: dict[str, str], base: str | None, reasons: list[Reason]
-) -> None:
-    renamed = export(lifecycle=Lifecycle(renamed_from=("Pond",)))
-    former = desired_of(WEB, export(name=base)) if base is not None else None
-    plan = planned(
-        desired_of(WEB, renamed), live_of(live_project(), live_export(**live)), base=former
-    )
-    (change,) = plan.effective
-    assert set(change.reasons) == set(reasons)
 
 
 # The estimated number of calls

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from reconciler.model.decoding import decode
-from reconciler.model.kind import Dialect, Field
-from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Change, Plan, encode
-from reconciler.model.resource import Desired, Lifecycle, Resource
+from reconciler.model.kind import Field
+from reconciler.model.live import Live
+from reconciler.model.resource import Desired
 from reconciler.model.schemas import MergedObject
 from reconciler.model.values import MISSING, SecretRef
 from reconciler.planning.compare import compared, difference, is_equal, is_identical
@@ -106,16 +104,6 @@ def live_query(text: str | None) -> Any:
     return live_of(live_project(), live_export(sql_query=text))
 
 
-def saved_change(plan: Plan) -> Change:
-    (change,) = decode(encode(plan)).effective
-    return change
-
-
-def query_of(change: Change) -> tuple[Any, Any]:
-    (field,) = (field for field in change.fields if field.path == ("sql_query",))
-    return field.before, field.after
-
-
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
@@ -178,42 +166,6 @@ def test_another_query_is_a_change(written: str, shown: str) -> None:
 )
 def test_a_query_that_is_not_understood_is_compared_by_words(written: str, shown: str) -> None:
     assert planned(desired_of(WEB, export(sql_query=written)), live_query(shown)).empty
-
-
-ELSEWHERE = live_export(sql_query=None, schema={"hogql_query": SHOWN})
-NEW, CLEARED = export(sql_query=WRITTEN), export(sql_query=None)
-OF_SHOWN = live_export(sql_query=SHOWN)
-
-
-@pytest.mark.parametrize(
-    ("declared", "live", "before", "after"),
-    [
-        pytest.param(NEW, [ELSEWHERE], SHOWN, WRITTEN, id="elsewhere in the response"),
-        pytest.param(NEW, [live_export()], None, WRITTEN, id="new"),
-        pytest.param(NEW, [], MISSING, WRITTEN, id="created"),
-        pytest.param(CLEARED, [OF_SHOWN], SHOWN, None, id="cleared"),
-        pytest.param(export(), [OF_SHOWN], SHOWN, None, id="removed"),
-    ],
-)
-def test_a_query_is_shown_verbatim(
-    declared: Resource, live: list[LiveObject], before: Any, after: Any
-) -> None:
-    base = desired_of(WEB, export(sql_query=SHOWN)) if "sql_query" not in declared.spec else None
-    dialect = Dialect.V2025 if ELSEWHERE in live else Dialect.INTERFACE
-    state = live_of(live_project(), *live, dialect=dialect)
-    change = saved_change(planned(desired_of(WEB, declared), state, base=base))
-    assert query_of(change) == (before, after)
-    assert after is not None or change.body == {"sql_query": None}
-    assert planned(desired_of(WEB, export()), live_query(None), base=base).empty
-
-
-def test_a_replacement_keeps_the_query_as_the_service_returns_it() -> None:
-    there = live_export(parent=2, sql_query=SHOWN)
-    moved = export(pinned_id="e1", lifecycle=Lifecycle(allow_replace=True))
-    live = live_of(live_project(), there, live_project(2, "B"))
-    change = saved_change(planned(desired_of(WEB, moved, project("b")), live))
-    assert change.body is not None
-    assert change.body["sql_query"] == SHOWN
 
 
 def test_a_reformatted_query_does_not_make_a_plan_stale() -> None:

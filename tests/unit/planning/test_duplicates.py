@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.kind import SINCE_2026, Action, Dialect
+from reconciler.model.kind import Action
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note, Plan, Refusal
 from reconciler.model.resource import Lifecycle, Resource, State
@@ -27,14 +27,12 @@ from tests.support.worlds import (
     planned,
     project,
     s3,
-    with_secrets,
 )
 
 WEB = project()
 LAKE = Address("batch_export", "lake")
 BEFORE = desired_of(WEB, export())
 PRUNE, IGNORING = Policy(prune=True), Policy(ignore=("Tw*",))
-EVENTS: dict[str, Any] = {"destination": s3(include_events=["a"])}
 
 
 def of_type(tag: str, integration: int | None = None, **config: Any) -> dict[str, Any]:
@@ -72,17 +70,11 @@ def doubled(*resources: Resource, live: LiveObject, base: Any = BEFORE, **policy
     ("live", "is_doubled"),
     [
         pytest.param({}, True, id="renamed"),
-        pytest.param({"paused": True}, True, id="paused"),
         pytest.param({"end_at": "2026-05-31T00:00:00Z"}, False, id="ended"),
         pytest.param({"end_at": "2026-07-01T00:00:00Z"}, True, id="ends later"),
-        pytest.param(EVENTS, False, id="other events"),
         pytest.param({"sql_query": "select 1"}, False, id="another query"),
-        pytest.param({"model": "persons"}, False, id="another model"),
-        pytest.param({"destination": s3(prefix="q/")}, False, id="another prefix"),
         pytest.param({"destination": s3(region="q")}, True, id="another region"),
         pytest.param({"destination": {**s3(), "type": "AwsS3"}}, False, id="another type"),
-        pytest.param({"team_id": 2, "parent": 2}, False, id="another project"),
-        pytest.param({"interval": "day"}, True, id="another interval"),
     ],
 )
 def test_plan_i1_an_export_that_was_renamed_in_the_service(
@@ -147,11 +139,6 @@ def test_an_object_of_beside_is_intended(beside: str, *, is_refused: bool) -> No
     assert bool(doubled(own, live=live_export("e9", "Twin"))) is is_refused
 
 
-@pytest.mark.parametrize("gone", [[], [export(state=State.ABSENT)]])
-def test_only_a_twin_that_is_deleted_on_purpose_is_gone(gone: list[Resource]) -> None:
-    assert bool(doubled(export("sea"), *gone, live=live_export(), prune=True)) is (not gone)
-
-
 @pytest.mark.parametrize("beside", [(), ("batch_export.id:e1",)])
 def test_model_1007_the_object_that_was_applied_is_not_doubled(beside: tuple[str, ...]) -> None:
     """A resource left `ignore`: its object is not found again."""
@@ -162,42 +149,6 @@ def test_model_1007_the_object_that_was_applied_is_not_doubled(beside: tuple[str
     plan = planned(desired_of(WEB, own), live, Policy(ignore=("Lake",)), base=record)
     is_said = ["which was applied as this resource" in item.message for item in refused(plan)]
     assert is_said == [True] * (not beside)
-
-
-@pytest.mark.parametrize(
-    ("live", "is_refused"),
-    [
-        pytest.param([live_export(parent=2)], True, id="an equal export"),
-        pytest.param([live_export("e9", "L", parent=2)], True, id="renamed, too"),
-        pytest.param([live_export(parent=2, **EVENTS)], False, id="other events"),
-        pytest.param([live_export("e9", "L", parent=2, model="persons")], False, id="other data"),
-        pytest.param([], False, id="empty"),
-    ],
-)
-def test_plan_i1_a_project_that_was_renamed_in_the_service(
-    live: list[LiveObject], *, is_refused: bool
-) -> None:
-    desired, state = desired_of(WEB, export()), live_of(live_project(2, "Web (prod)"), *live)
-    (*refusals,) = refused(planned(desired, state, base=BEFORE))
-    assert [refusal.addresses for refusal in refusals] == [(WEB.address, LAKE)] * is_refused
-    assert bool(refused(planned(desired, state))) is is_refused
-    beside = replace(WEB, lifecycle=Lifecycle(beside=("Web (prod)",)))
-    assert not refused(planned(desired_of(beside, export()), state, base=BEFORE))
-
-
-@pytest.mark.parametrize("dialect", [None, *Dialect])
-def test_model_f6_plan_i5_project_names_that_differ_only_in_case(dialect: Dialect | None) -> None:
-    """The server refuses a second one, so the plan does."""
-    new, other = project("a", name="New"), project("b", name="NEW")
-    desired = desired_of(new, other, project("c", name="Else"), project(name="web"))
-    live = live_of(live_project(), dialect=dialect)
-    refusals = refused(planned(desired, live), "name-taken")
-    is_refused = dialect in SINCE_2026
-    assert [item.addresses for item in refusals] == [(other.address,), (WEB.address,)] * is_refused
-    if is_refused:
-        assert "project.a is created with the name 'New'" in refusals[0].message
-        assert "attempt: [name-taken]" in (refusals[0].allow or "")
-    assert not refused(planned(desired, live, Policy(attempt=("name-taken",))), "name-taken")
 
 
 # Objects of another tool
@@ -253,10 +204,6 @@ NO_OP = {"type": "NoOp", "config": {}}
 BUCKET_B, BUCKET_C = (s3(bucket_name=SecretRef.of("env", name)) for name in "BC")
 
 
-def a_postgres(**config: Any) -> Any:
-    return postgres(**config)["destination"]
-
-
 HTTP_A, HTTP_B = (http("https://h.example", token=token)["destination"] for token in "ab")
 
 
@@ -264,14 +211,8 @@ HTTP_A, HTTP_B = (http("https://h.example", token=token)["destination"] for toke
     ("one", "other", "is_noted"),
     [
         (s3(), s3(), True),
-        (s3(), s3(region="other"), True),
-        (s3(), s3(prefix="q/"), False),
-        (s3(), {**s3(), "type": "AwsS3"}, True),
-        (s3(), s3(endpoint_url="https://minio.example"), False),
         (BUCKET_B, BUCKET_B, True),
         (BUCKET_B, BUCKET_C, False),
-        (a_postgres(schema="public"), a_postgres(), True),
-        (a_postgres(), a_postgres(table_name="u"), False),
         # One address may take data for many places.
         (HTTP_A, HTTP_B, False),
         (NO_OP, NO_OP, False),
@@ -329,45 +270,12 @@ def test_model_mutation_at_most_five_exports_and_twenty_places_are_listed() -> N
 
 # Unmanaged objects that look like a planned create are pointed out, and never used
 
-OTHER_PLACE: dict[str, Any] = {"destination": s3(prefix="other/")}
 OTHER_DATA: dict[str, Any] = {"model": "persons"}
 
 
 def look_alikes(plan: Plan) -> dict[str, str]:
     """Return the messages by what they are about."""
     return {str(note.about): note.message for note in plan.notes if note.code == "look-alike"}
-
-
-@pytest.mark.parametrize(
-    ("live", "alike"),
-    [
-        (live_export("e9", "Hand-made", **OTHER_DATA), None),
-        (live_export("e9", parent=2, **OTHER_PLACE), "'Lake' in project 'Lab' (id e9, same name)"),
-        (live_export("e9", "LAKE", **OTHER_PLACE), "'LAKE' (id e9, same name)"),
-        (live_export("e9", "Hand-made", **OTHER_PLACE), None),
-    ],
-)
-@pytest.mark.parametrize("has_base", [False, True])
-def test_terraform_2_an_export_that_looks_like_a_planned_create(
-    live: LiveObject, alike: str | None, *, has_base: bool
-) -> None:
-    desired = desired_of(WEB, export(destination=with_secrets()))
-    state = live_of(live_project(1), live_project(2, "Lab"), live)
-    plan = planned(desired, state, base=desired_of(WEB) if has_base else None)
-    assert [str(change.address) for change in plan.effective] == ["batch_export.lake"]
-    way = "pin it: `id: e9`"
-    if live.parent_id == "1":
-        way = f"set `lifecycle: {{renamed_from: ['{live.name}']}}`"
-    message = f"unmanaged: {alike}. If it is this one, {way}"
-    assert look_alikes(plan) == ({str(LAKE): message} if alike is not None else {})
-
-
-def test_managed_and_ignored_objects_are_not_pointed_out() -> None:
-    desired = desired_of(WEB, export(), export("other", name="Other"))
-    live = live_of(live_project(1), live_export("e1", "Other"))
-    assert look_alikes(planned(desired, live)) == {}
-    live = live_of(live_project(1), live_export("e1", "System"))
-    assert look_alikes(planned(desired_of(WEB, export()), live, Policy(ignore=("Sys*",)))) == {}
 
 
 @pytest.mark.parametrize("count", [200, 201])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
@@ -120,27 +118,3 @@ def test_an_unknown_kind_is_bad_usage(text: str, hint: str) -> None:
     with pytest.raises(BadUsage, match="unknown kind") as caught:
         kinds_named(text, all_kinds())
     assert caught.value.hint == hint
-
-
-_texts = st.text("ab*?[].", min_size=1, max_size=3)
-_named = st.builds(
-    Named,
-    st.builds(Address, st.sampled_from(["k", "l"]), _texts),
-    st.lists(_texts, max_size=1).map(tuple),
-    st.lists(_texts, max_size=2).map(tuple),
-)
-_objects = st.lists(_named, max_size=6, unique_by=lambda item: item.address)
-
-
-@given(_objects, st.one_of(_texts, st.builds("k.{}".format, _texts)), st.randoms())
-def test_a_glob_never_wins_over_an_exact_name_in_any_order(objects, text, chance) -> None:
-    named = Names(objects).matching(text)
-    chance.shuffle(objects)
-    assert Names(objects).matching(text) == named
-    levels = [
-        {item.address for item in objects if text in item.exact()[level]} for level in range(4)
-    ]
-    first = next(filter(None, levels), None)
-    fitting = {item.address for item in objects if item.fits(text)}
-    assert {item.address for item in named} == (fitting if first is None else first)
-    assert all(item.may_match(text) for item in named)

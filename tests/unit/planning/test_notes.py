@@ -93,7 +93,6 @@ def loosened(base: Desired, now: Desired, *live: LiveObject) -> list[str]:
     ("was", "now", "expected"),
     [
         ({"protect": True}, {}, ["protection is removed"]),
-        ({}, {"protect": True}, []),
         ({}, {"allow_replace": True}, ["`lifecycle.allow_replace` is new"]),
         (
             {"ignore_changes": ("name",)},

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from reconciler.errors import BadUsage
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
+from reconciler.model.resource import Lifecycle, Resource, State
 from reconciler.model.settings import PlanOptions, Policy, Selection
 from reconciler.planning.select import needs_of, select, short_forms
 from tests.support.worlds import (
@@ -73,20 +73,6 @@ def test_experience_1_an_option_that_selects_nothing_is_bad_usage(
         plan_of(Policy(ignore=("Ignored",)), **selection)
 
 
-def test_exports_of_an_ignored_project_are_not_planned_as_replacements() -> None:
-    """Their project had no object, so they seemed to be moved to one that does not exist yet."""
-    web, lake = project(), export(lifecycle=Lifecycle(allow_replace=True))
-    live = live_of(live_project(), live_export())
-    for base in (None, desired_of(web, lake)):
-        plan = planned(desired_of(web, lake), live, Policy(ignore=("Web",)), base=base)
-        assert changed(plan) == set()
-        assert [item.message for item in plan.refusals] == [
-            "1 resource in project.web, which matches `policy.ignore`",
-            "project.web matches `policy.ignore`",
-        ]
-        assert bool(plan.unmanaged) is (base is None)
-
-
 @pytest.mark.parametrize("name", ["*", "e1", "Old lake"])
 def test_experience_1_secrets_are_sent_again_by_any_name(name: str) -> None:
     plan = plan_of(rotate=(name,))
@@ -100,47 +86,11 @@ def test_a_rotation_of_all_secrets_may_be_of_none() -> None:
     assert planned(desired_of(), live_of(), options=options).empty
 
 
-def test_removed_resources_are_named_by_their_address_and_live_name() -> None:
-    base = desired_of(*DESIRED.resources.values(), export("hand", name="Hand-made"))
-    for name in ("batch_export.hand", "hand", "Hand-made", "e3"):
-        options = PlanOptions(selection=Selection(targets=(name,)))
-        plan = planned(DESIRED, LIVE, Policy(prune=True), options=options, base=base)
-        assert changed(plan) == {"batch_export.hand"}
-        kept = planned(DESIRED, LIVE, options=options, base=base)
-        assert kept.empty
-        assert [str(item.address) for item in kept.leaving] == ["batch_export.hand"]
-
-
-def test_an_unmanaged_project_is_named_by_the_id_that_resources_use() -> None:
-    sea = replace(export("sea"), parent=ParentRef(id="9"))
-    options = PlanOptions(selection=Selection(parents=("9",)))
-    live = live_of(live_project(1), live_project(9, "Sea"))
-    plan = planned(desired_of(project(), sea), live, options=options)
-    assert changed(plan) == {"batch_export.sea"}
-
-
 def test_a_parent_that_must_be_created_cannot_be_excluded() -> None:
     desired = desired_of(project(), export())
     selection = Selection(excludes=("project.web",))
     with pytest.raises(BadUsage, match=r"project.web is excluded, but must be created"):
         planned(desired, live_of(), options=PlanOptions(selection=selection))
-
-
-@pytest.mark.parametrize("pinned_id", [None, "e1"])
-def test_a_parent_that_must_be_created_for_a_move_is_selected(pinned_id: str | None) -> None:
-    moved = desired_of(
-        project(), project("new"), export(parent="new", pinned_id=pinned_id, interval="day")
-    )
-    plan = planned(
-        moved,
-        live_of(live_project(), live_export()),
-        options=PlanOptions(selection=Selection(targets=("batch_export.lake",))),
-        base=desired_of(project(), export()),
-    )
-    assert [(change.id, change.depends_on) for change in plan.effective] == [
-        ("project.new:create", ()),
-        ("batch_export.lake:replace", ("project.new:create",)),
-    ]
 
 
 # Which objects a plan needs in full, of which only the short form of a list is known
