@@ -70,13 +70,6 @@ def test_security_25_only_the_full_name_of_a_reference_counts(tmp_path: Path) ->
     assert repository.tip("refs/remotes/origin/main") == git.head()
 
 
-def test_a_linked_worktree_is_a_repository(tmp_path: Path) -> None:
-    git = Git.init(tmp_path / "one")
-    first = git.commit()
-    git.run("worktree", "add", "--quiet", "../two")
-    assert head_of(tmp_path / "two") == first
-
-
 def test_files_with_the_names_of_commits_change_nothing(tmp_path: Path) -> None:
     git = Git.init(tmp_path)
     assert head_of(tmp_path) is None
@@ -103,10 +96,9 @@ def test_inherited_variables_do_not_redirect_git(
     git = Git.init(tmp_path / "repo")
     first = git.commit("one")
     Git.init(tmp_path / "other").commit("two")
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
-    monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
+    for name, path in (("DIR", ".git"), ("WORK_TREE", "."), ("OBJECT_DIRECTORY", ".git/objects")):
+        monkeypatch.setenv(f"GIT_{name}", str(tmp_path / "other" / path))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
-    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(tmp_path / "other/.git/objects"))
     assert head_of(tmp_path / "repo") == first
 
 

@@ -136,14 +136,6 @@ def test_the_bytes_do_not_depend_on_the_order_of_keys_and_show_the_id_and_digest
     assert told(one)["changes"][0]["digest"] == digest_of(one.changes[0], one.source)
 
 
-def test_an_absent_side_has_no_key_and_null_is_null() -> None:
-    plan = a_plan(FieldChange(("a",), MISSING, 1), FieldChange(("b",), None, MISSING))
-    absent, null = told(plan)["changes"][0]["fields"]
-    assert "before" not in absent
-    assert null["before"] is None
-    assert "after" not in null
-
-
 def test_a_secret_is_saved_as_its_reference() -> None:
     ref = SecretRef(("Bearer ", SecretSource("env", "KEY")))
     plan = a_plan(body={"token": ref}, secrets=(SecretNote(("token",), ref, SecretUse.UNREADABLE),))
@@ -153,13 +145,6 @@ def test_a_secret_is_saved_as_its_reference() -> None:
     }
     assert change["secrets"][0]["reference"] == "Bearer ${secret:env:KEY}"
     assert change["secrets"][0]["sent"] is False
-
-
-@pytest.mark.parametrize("action", EFFECTIVE)
-def test_whoever_looks_for_what_is_destructive_finds_all_of_it(action: Action) -> None:
-    plan = Plan(SOURCE, (Change(Address("project", "web"), action, "Web"),))
-    assert told(plan)["changes"][0]["destructive"] is (action in (Action.DELETE, Action.REPLACE))
-    assert told(plan)["summary"][action.value] == 1
 
 
 @pytest.mark.parametrize(
