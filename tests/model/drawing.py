@@ -203,11 +203,16 @@ class Drawing:
         return _addition(file, "batch_export", key, body)
 
     def add_project(self) -> Edit:
+        """Add a project, perhaps with a name that differs from another one only in case."""
         key = self.free_key("project", _PROJECT_KEYS)
         body = self.project(key)
         if self.chance(0.3):
-            body["name"] = self.dice.choice(("web", "APP", "Lab", "Web", "new", "NEW"))
-        return _addition("a.yaml", "project", key, body)
+            body["name"] = self.dice.choice(("web", "APP", "Lab", "Web"))
+        add = _addition("a.yaml", "project", key, body)
+        twin = {**body, "_uid": f"p{self.number()}", "name": body["name"].swapcase()}
+        return (
+            add if self.chance(0.8) else _all(add, _addition("b.yaml", "project", f"{key}2", twin))
+        )
 
     def rename(self) -> Edit:
         name, keeps, (_, key, old) = self.free_name(), self.chance(0.25), self._one()
@@ -216,14 +221,12 @@ class Drawing:
         return _all(keep, rename) if keeps else rename
 
     def rename_from_two(self) -> Edit:
-        """Rename, and list two former names of which one, both or none is live."""
-        kind = self._any_kind()
-        _, key, old = self._one(kind)
-        name, first, second = self.dice.sample(NAMES if kind == "batch_export" else PROJECTS, 3)
-        own = old["name"]
-        first = own if self.chance(0.7) and own not in (name, second) else first
-        keep = _edit_of(kind, key, _lifecycle(renamed_from=[first, second]))
-        return _all(keep, _edit_of(kind, key, _named(name)))
+        """Rename an export from its own name, or from that of one that is removed."""
+        (_, key, old), (_, other, gone) = self._some("batch_export", 2)
+        former = self.dice.sample((old["name"], gone["name"], self.free_name()), 2)
+        keep = _edit_of("batch_export", key, _lifecycle(renamed_from=former))
+        rename = _edit_of("batch_export", key, _named(self.free_name()))
+        return _all(_removal("batch_export", other), keep, rename)
 
     def change_integration(self) -> Edit:
         """Name the integration of any project, perhaps of another one."""
@@ -876,8 +879,9 @@ def _live(drawing: Drawing, world: World, commits: list[Commit]) -> None:
         drawing.cut_short(commits)
         world.work = copy.deepcopy(drawing.files)
     world.projects = drawing.seeded()
-    # Only `ignore` may explain why an object is not found.
-    if drawing.chance(0.5 if "ignore" in drawing.log else 0.92):
+    # Without an inventory, only names say which object is meant.
+    is_recorded = {"ignore", "rename_from_two"}.isdisjoint(drawing.log)
+    if drawing.chance(0.92 if is_recorded else 0.5):
         world.record = dict(drawing.entries)
         for _ in range(0 if drawing.is_quiet else dice.choice((0, 0, 0, 1, 1, 2))):
             _forge(drawing, world)

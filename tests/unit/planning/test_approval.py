@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from reconciler.commands.sending import Verification
 from reconciler.errors import ReconcilerError
-from reconciler.model.kind import Action, Dialect
+from reconciler.model.kind import Action
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Change, Consequence, Plan, PlanSource, Severity
 from reconciler.model.resource import Desired, Resource, State
@@ -121,7 +121,7 @@ def test_i10_the_second_plan_judges_the_run(
 
 # A saved plan is compared with the plan of now: equal, outdated, forged or applied in part
 
-SINCE, OLD = NOW.isoformat(), Dialect.INTERFACE
+SINCE = NOW.isoformat()
 WEB = live_project()
 
 
@@ -240,3 +240,12 @@ def test_a_forged_part_without_words_of_its_own_is_refused(name: str, value: Any
 
 
 # Replacements
+
+
+def test_f7_what_is_done_counts_as_done() -> None:
+    live = live_of(live_project(2, "Shop"), live_export("e2", "Sea", parent=2))
+    gone = export("sea", parent="shop", state=State.ABSENT)
+    desired = desired_of(project("shop"), gone, project(), export())
+    saved = planned(desired, live)
+    assert len(saved.effective) == 3
+    assert differences(saved, desired, live_of(live_project(2, "Shop"), WEB)) == ()

@@ -21,7 +21,6 @@ from reconciler.model.settings import (
     rules_of,
     trusted_first,
 )
-from reconciler.model.values import SecretRef
 from reconciler.planning.guards import breaches, rule_notes, rule_refusals
 from tests.golden.test_plans import HERE
 from tests.golden.test_plans import plan_of as plan_of_case
@@ -67,8 +66,6 @@ def ids(plan: Plan) -> set[str]:
 
 QUERY = {"destination": AWS, "sql_query": "select event from events"}
 RENAMED = export(destination=AWS, name="New", pinned_id="e1")
-KEYED: dict[str, Any] = {"type": "AwsS3", "config": {**AWS["config"]}}
-KEYED["config"]["aws_access_key_id"] = SecretRef.of("env", "ID")
 ALLOWED = Lifecycle(allow_replace=True)
 FILTERED = live_export(destination=AWS, model="events", filters=[FILTER])
 OTHER_QUERY = {"incremental_mode": "APPEND", "hogql_query": "select 1"}
