@@ -451,7 +451,7 @@ class Drawing:
         uid = self.dice.choice(moved)
         for _ in range(1 if self.chance(0.9) else 2):
             self.live[f"e{self.number()}"] = copy.deepcopy(now[uid])
-        was, is_now = self.chance(0.4), self.chance(0.3)
+        was, is_now = self.chance(0.6), self.chance(0.3)
         for files in (*(x.files for x in commits if was), *([self.files] if is_now else [])):
             for _, _, body in self.items("batch_export", files):
                 if body["_uid"] == uid and "state" not in body:
@@ -874,7 +874,7 @@ def _live(drawing: Drawing, world: World, commits: list[Commit]) -> None:
         drawing.record(commits[world.newest].files, world.newest)
     for _ in range(0 if drawing.is_quiet else dice.choice((0, 0, 1, 1, 2, 3))):
         drawing.happen()
-    if not drawing.is_quiet and drawing.chance(0.2):
+    if not drawing.is_quiet and drawing.chance(0.25):
         drawing.log.append("live: a move was cut short")
         drawing.cut_short(commits)
         world.work = copy.deepcopy(drawing.files)

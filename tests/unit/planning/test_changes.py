@@ -281,6 +281,14 @@ def test_policy_deny_sees_what_else_a_replacement_changes() -> None:
     assert [refusal.rule for refusal in plan.refusals] == ["deny", "deny"]
 
 
+def test_a_replacement_shows_ignored_values_that_it_cannot_keep() -> None:
+    life = Lifecycle(ignore_changes=("destination", "name"))
+    values = {"destination": with_secrets(), "name": "Sea", "lifecycle": life}
+    (change,) = moved(live_export(destination=NO_OP), **values).effective
+    paths = {item.path for item in change.fields}
+    assert paths >= {("project",), ("name",), ("destination", "type")}
+
+
 @pytest.mark.parametrize("other", ["Lake", "Pond"])
 def test_a_replacement_in_place_whose_new_object_exists_is_refused(other: str) -> None:
     """A run ended between the create and the deletion: no second new object is created."""
