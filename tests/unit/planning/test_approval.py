@@ -249,3 +249,15 @@ def test_f7_what_is_done_counts_as_done() -> None:
     saved = planned(desired, live)
     assert len(saved.effective) == 3
     assert differences(saved, desired, live_of(live_project(2, "Shop"), WEB)) == ()
+
+
+@pytest.mark.parametrize("left", [(), (LAKE,)])
+def test_f4_a_replacement_that_was_cut_short_is_stale(left: tuple[LiveObject, ...]) -> None:
+    base = desired_of(project(), project("shop"), export())
+    desired = desired_of(project(), project("shop"), export(parent="shop", interval="day"))
+    projects, options = (WEB, live_project(2, "Shop")), PlanOptions(allow_replace=True)
+    saved = planned(desired, live_of(*projects, LAKE), base=base, options=options)
+    assert [change.action for change in saved.effective] == [Action.REPLACE]
+    new = live_export("e2", "Lake", parent=2, created_at=SINCE, interval="day")
+    now = live_of(*projects, new, *left)
+    assert bool(differences(saved, desired, now, base=base, options=options)) is bool(left)
