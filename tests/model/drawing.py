@@ -443,11 +443,16 @@ class Drawing:
 
         It was protected when it was applied, is protected now, or neither.
         """
-        self.attempt(self.move)
-        live, now = self.live, self._declared(self.files)
-        moved = [x for x in live if x in now and now[x].get("_parent") != live[x].get("_parent")]
-        if not moved:
+        for _ in range(3):
+            live, now = self.live, self._declared(self.files)
+            both = live.keys() & now.keys()
+            moved = sorted(x for x in both if now[x].get("_parent") != live[x].get("_parent"))
+            if moved:
+                break
+            self.attempt(self.move)
+        else:
             return
+        self.log.append("live: a move was cut short")
         uid = self.dice.choice(moved)
         for _ in range(1 if self.chance(0.9) else 2):
             self.live[f"e{self.number()}"] = copy.deepcopy(now[uid])
@@ -874,8 +879,7 @@ def _live(drawing: Drawing, world: World, commits: list[Commit]) -> None:
         drawing.record(commits[world.newest].files, world.newest)
     for _ in range(0 if drawing.is_quiet else dice.choice((0, 0, 1, 1, 2, 3))):
         drawing.happen()
-    if not drawing.is_quiet and drawing.chance(0.25):
-        drawing.log.append("live: a move was cut short")
+    if not drawing.is_quiet and drawing.chance(0.4):
         drawing.cut_short(commits)
         world.work = copy.deepcopy(drawing.files)
     world.projects = drawing.seeded()
@@ -924,7 +928,8 @@ def _later(drawing: Drawing, world: World) -> Files | None:
 
 def _options(drawing: Drawing, world: World) -> None:
     dice = drawing.dice
-    world.allow_replace = drawing.is_quiet or drawing.chance(0.7)
+    is_cut_short = "live: a move was cut short" in drawing.log
+    world.allow_replace = drawing.is_quiet or drawing.chance(0.5 if is_cut_short else 0.7)
     if drawing.is_quiet:
         return
     if drawing.chance(0.05):
