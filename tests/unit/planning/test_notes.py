@@ -89,33 +89,6 @@ def loosened(base: Desired, now: Desired, *live: LiveObject) -> list[str]:
     return messages(plan, "loosened")
 
 
-@pytest.mark.parametrize(
-    ("was", "now", "expected"),
-    [
-        ({"protect": True}, {}, ["protection is removed"]),
-        ({}, {"allow_replace": True}, ["`lifecycle.allow_replace` is new"]),
-        (
-            {"ignore_changes": ("name",)},
-            {"ignore_changes": ("name", "destination")},
-            ["`lifecycle.ignore_changes: 'destination'` is new"],
-        ),
-        (
-            {},
-            {"renamed_from": ("a\n", "b")},
-            [f"`lifecycle.renamed_from: '{name}'` is new" for name in ("a\\n", "b")],
-        ),
-    ],
-)
-def test_plan_o3_a_looser_resource_is_noted_by_live_object(
-    was: dict[str, Any], now: dict[str, Any], expected: list[str]
-) -> None:
-    former = desired_of(WEB, export(lifecycle=Lifecycle(**was)))
-    later = desired_of(WEB, export("pond", name="Lake", lifecycle=Lifecycle(**now)))
-    assert loosened(former, later, live_export()) == [
-        f"{what}: batch_export.pond" for what in expected
-    ]
-
-
 def test_plan_o3_a_new_pin_is_noted_and_many_are_one_line() -> None:
     keys = [f"e{number:02}" for number in range(30)]
     former = desired_of(WEB, *(export(key, lifecycle=Lifecycle(protect=True)) for key in keys))
