@@ -262,6 +262,20 @@ def test_reading_a_backfill(api: Api) -> None:
     refused(answer, 403, "permission_denied")
 
 
+@fact(
+    "8.1", "a new backfill can answer 404 for some seconds, and counts for the limit after", "2026"
+)
+def test_a_row_that_appears_later(api: Api) -> None:
+    settings(api, backfill_row_delay_seconds=90, backfill_limit=1)
+    export = api.create()
+    path = of(api, export, f"backfills/{begun(api, export)['backfill_id']}/")
+    refused(api.call("GET", path), 404, "not_found")
+    begun(api, export, START, "2026-10-02T00:00:00Z")
+    api.emulator.advance(seconds=91)
+    assert get(api, path)["status"] == "Starting"
+    assert backfill(api, export, START, "2026-10-03T00:00:00Z").status_code == 429
+
+
 @fact("8.1", "the list has cursor pages of 50, ordered by creation or start", *REAL)
 def test_lists_of_backfills(api: Api) -> None:
     export = api.create(**no_op())

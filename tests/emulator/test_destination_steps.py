@@ -131,3 +131,12 @@ def test_crashes_of_steps(api: Api) -> None:
     for body in bodies:
         assert run(api, body).status_code == run(api, body, export).status_code == 500
     assert run(api, api.body(**to("NoOp"))).status_code == 500
+
+
+@fact("11", "a step of an export uses the stored config, secrets included", *REAL)
+def test_a_step_for_an_existing_export(api: Api) -> None:
+    export = api.create()
+    body = api.body(**to(export["destination"]["type"], prefix="q"))
+    answer = run(api, {**body, "step": 1 if api.dialect == "2026" else 0}, export)
+    assert answer.json()["result"] == PASSED
+    assert api.get(export)["destination"] == export["destination"]

@@ -88,6 +88,18 @@ def test_pages_of_logs(api: Api) -> None:
         refused(api.call("GET", f"{path}?limit={limit}"), 400, code, "limit")
 
 
+@fact("9", "logs are found by the id of the workflow engine, and by text with wildcards", "2026")
+def test_filters_of_logs(api: Api) -> None:
+    export = api.create()
+    api.emulator.advance(hours=3)
+    lines = get(api, of(api, export, "logs/"))["results"]
+    instances = {line["instance_id"] for line in lines}
+    assert len(instances - {run["id"] for run in runs(api, export)}) == 3
+    for value in (*instances, "odd"):
+        assert bool(messages(api, export, f"?instance_id={value}")) is (value in instances)
+    assert len(messages(api, export, "?search=starting%25range_2026")) == 3
+
+
 @fact("3", "logs of a run: all in the interface, 403 for keys in 2025, 500 in 2026", rules=(27,))
 def test_run_logs(api: Api) -> None:
     export = api.create()
