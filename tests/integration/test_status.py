@@ -7,8 +7,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
-from copy import deepcopy
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,29 +37,21 @@ START = "2100-06-10T00:02:00Z"
 New = Callable[..., RunningEmulator]
 WEB = [export(name) for name in ("Orders", "Lake", "Sessions", "Fine")]
 WEB.insert(3, export("Later", start_at="2200-01-01T00:00:00Z"))
+ORGANIZATION = "4dc8564d-bd82-1065-2f40-97f7c50f67cf"
 BLOG = [export("Daily", "day", timezone="Europe/Berlin")]
-PROJECTS = [
-    {"id": 1, "name": "Web shop", "batch_exports": WEB},
-    {"id": 2, "name": "Blog", "batch_exports": BLOG},
-]
-ORGANIZATION = {"id": "4dc8564d-bd82-1065-2f40-97f7c50f67cf", "name": "Acme"}
-SEED: dict[str, Any] = {
-    "organizations": [{**ORGANIZATION, "projects": PROJECTS}],
-    "keys": [{"value": "phx_admin", "scopes": ["*"]}],
-}
 
 
-def born(*exports: dict[str, Any]) -> dict[str, Any]:
-    """Return a seed with other exports, or those of SEED, that were created at START."""
-    seed = deepcopy(SEED)
-    projects = seed["organizations"][0]["projects"]
-    if exports:
-        projects[:] = [{"id": 1, "name": "Web shop", "batch_exports": exports}]
-    for project in projects:
-        project["batch_exports"] = [
-            {"created_at": START, **item} for item in project["batch_exports"]
-        ]
-    return seed
+def seed(web: Sequence[dict[str, Any]], blog: Sequence[dict[str, Any]], **fields: str) -> Any:
+    """Return a seed with exports in two projects, each with more fields."""
+    exports = [[{**fields, **item} for item in project] for project in (web, blog)]
+    projects = [
+        {"id": 1, "name": "Web shop", "batch_exports": exports[0]},
+        {"id": 2, "name": "Blog", "batch_exports": exports[1]},
+    ]
+    return {
+        "organizations": [{"id": ORGANIZATION, "name": "Acme", "projects": projects}],
+        "keys": [{"value": "phx_admin", "scopes": ["*"]}],
+    }
 
 
 def workspace(folder: Path, **exports: dict[str, Any]) -> Path:
@@ -97,7 +88,8 @@ def new(service_of: StartService) -> New:
     """Return a function of a dialect and exports: it starts a service where none ran before."""
 
     def start(dialect: str, *exports: dict[str, Any]) -> RunningEmulator:
-        running = service_of(born(*exports), "--dialect", dialect)
+        chosen = seed(exports or WEB, () if exports else BLOG, created_at=START)
+        running = service_of(chosen, "--dialect", dialect)
         running.admin("POST", "clock", {"set": START})
         return running
 
@@ -243,7 +235,7 @@ def running(service_of: StartService) -> RunningEmulator:
 
     It is an hour behind, so that no interval ends.
     """
-    service = service_of(SEED, "--dialect", "interface")
+    service = service_of(seed(WEB, BLOG), "--dialect", "interface")
     service.advance(hours=-1)
     return service
 

@@ -40,10 +40,9 @@ LAYOUTS: tuple[Mapping[str, str], ...] = (
     {"production": ORGANIZATIONS[0]},
     {"production": ORGANIZATIONS[0], "staging": ORGANIZATIONS[1], "dev": ORGANIZATIONS[1]},
 )
-HOSTS = ("github", "gitlab", "azure")
 CASES = [
     (host, ADDRESSES[(h + n) % 3], BRANCHES[(h + n) % 2], layout)
-    for h, host in enumerate(HOSTS)
+    for h, host in enumerate(("github", "gitlab", "azure"))
     for n, layout in enumerate(LAYOUTS)
 ]
 SCOPES = {
@@ -65,14 +64,18 @@ batch_exports:
   lake:
     project: web
     name: lake ${var:label}
-    interval: INTERVAL
+    interval: hour
     destination: {type: NoOp, config: {}}
 """
 
 
 @dataclass
-class Place:
-    """A repository with its environments, and what is set at its host."""
+class Pipelines:
+    """The pipelines of a repository at a host, by environment. `values` are set at the host.
+
+    `check` runs those of a pull request and returns what a reviewer sees, `deploy` those of a push
+    with an approval, and `drift` those of the night: whether they report drift.
+    """
 
     folder: Path
     origin: Git
@@ -81,28 +84,21 @@ class Place:
     values: Mapping[str, str]
 
 
-class OnGitHub:
-    """The pipelines of a repository at a host, by environment.
-
-    `check` runs those of a pull request and returns what a reviewer sees, `deploy` those of a push
-    with an approval, and `drift` those of the night: whether they report drift.
-    """
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        values = place.values
+@dataclass
+class OnGitHub(Pipelines):
+    def __post_init__(self) -> None:
         self.forge = Forge(
-            place.folder,
-            place.origin,
-            {name: value for name, value in values.items() if name.split("_")[2:3] == ["KEY"]},
-            {name: value for name, value in values.items() if "ORGANIZATION" in name},
+            self.folder,
+            self.origin,
+            {name: text for name, text in self.values.items() if name.split("_")[2:3] == ["KEY"]},
+            {name: text for name, text in self.values.items() if "ORGANIZATION" in name},
         )
 
     def run(self, workflow: str, job: str, environment: str, event: dict[str, Any]) -> JobResult:
         commit = event["sha"]
-        checkout = self.place.folder / f"files-{commit}"
+        checkout = self.folder / f"files-{commit}"
         if not checkout.exists():
-            self.place.origin.clone(checkout)
+            self.origin.clone(checkout)
             Git(checkout).run("checkout", "--quiet", "--detach", commit)
         self.forge.workflows = checkout / ".github/workflows"
         name = f"reconciler-{workflow}{suffix_of(environment)}.yml"
@@ -112,22 +108,22 @@ class OnGitHub:
         return result
 
     def check(self, environment: str, commit: str) -> str:
-        branch = self.place.branch
+        branch = self.branch
         self.run("plan", "plan", environment, proposal(branch, commit))
         if environment == "production":
-            group = {"base_sha": self.place.origin.head(f"{commit}~")}
+            group = {"base_sha": self.origin.head(f"{commit}~")}
             queued = context(branch, commit, "merge_group", merge_group=group)
             self.run("plan", "plan", environment, queued)
         self.run("comment", "comment", environment, after_plan(branch, commit))
         return self.forge.state()["comments"][-1]["body"]
 
     def deploy(self, environment: str, commit: str, before: str) -> None:
-        event = context(self.place.branch, commit, "push", before=before)
+        event = context(self.branch, commit, "push", before=before)
         plan = self.run("apply", "plan", environment, {**event})
         self.run("apply", "apply", environment, {**event, "needs": {"plan": plan}})
 
     def drift(self, environment: str, commit: str) -> bool:
-        event = context(self.place.branch, commit, "schedule")
+        event = context(self.branch, commit, "schedule")
         drift = self.run("drift", "drift", environment, {**event})
         self.run("drift", "issue", environment, {**event, "needs": {"drift": drift}})
         title = f"Drift in {environment}"
@@ -138,19 +134,16 @@ class OnGitHub:
         return drift.outputs["drift"] == "true"
 
 
-class OnGitLab:
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        scopes = {
-            f"POSTHOG_WRITE_KEY{end_of(environment)}": environment
-            for environment in place.environments
-        }
+@dataclass
+class OnGitLab(Pipelines):
+    def __post_init__(self) -> None:
+        scopes = {f"POSTHOG_WRITE_KEY{end_of(name)}": name for name in self.environments}
         values = {
             (name, scopes[name]) if name in scopes else name: value
-            for name, value in place.values.items()
+            for name, value in self.values.items()
         }
         self.pipelines: dict[tuple[str, str], Mapping[str, JobResult]] = {}
-        self.gitlab = GitLab(place.folder, place.origin, place.branch, values)
+        self.gitlab = GitLab(self.folder, self.origin, self.branch, values)
 
     def job(self, source: str, commit: str, before: str, name: str) -> JobResult:
         """Return how a job ended. One pipeline has the jobs of all environments."""
@@ -159,7 +152,7 @@ class OnGitLab:
         return self.pipelines[source, commit][f"reconciler {name}"]
 
     def check(self, environment: str, commit: str) -> str:
-        before = self.place.origin.head(f"{commit}~")
+        before = self.origin.head(f"{commit}~")
         check = self.job("merge_request_event", commit, before, f"check pipelines {environment}")
         assert check.code == 0, check.log
         return check.summary
@@ -176,20 +169,20 @@ class OnGitLab:
         return drift.code == 2
 
 
-class OnAzure:
-    def __init__(self, place: Place) -> None:
-        self.place = place
+@dataclass
+class OnAzure(Pipelines):
+    def __post_init__(self) -> None:
         groups = {}
-        for environment, role in product(place.environments, SCOPES):
+        for environment, role in product(self.environments, SCOPES):
             end = end_of(environment)
             names = (f"POSTHOG_ORGANIZATION{end}", f"POSTHOG_{role.upper()}_KEY{end}")
             group = f"posthog-{role}{suffix_of(environment)}"
-            groups[group] = {name: place.values[name] for name in names}
-        self.azure = Azure(place.folder, place.origin, groups)
+            groups[group] = {name: self.values[name] for name in names}
+        self.azure = Azure(self.folder, self.origin, groups)
 
     def run(self, environment: str, reason: str, commit: str) -> Mapping[str, JobResult]:
         file = f".azure-pipelines/reconciler{suffix_of(environment)}.yml"
-        return self.azure.run(file, reason, commit, self.place.branch)
+        return self.azure.run(file, reason, commit, self.branch)
 
     def check(self, environment: str, commit: str) -> str:
         (check,) = self.run(environment, "PullRequest", commit).values()
@@ -210,7 +203,7 @@ class OnAzure:
         return drift.code == 2
 
 
-PLACES: Mapping[str, Any] = {"github": OnGitHub, "gitlab": OnGitLab, "azure": OnAzure}
+PIPELINES: Mapping[str, Any] = {"github": OnGitHub, "gitlab": OnGitLab, "azure": OnAzure}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[2]}-{len(case[3])}")
@@ -237,10 +230,9 @@ def test_ecosystem_1_the_first_day(
     pin(git)
     before = git.commit()
     git.run("push", "--quiet", "origin", f"HEAD:{branch}")
-    place = Place(tmp_path / "host", origin, branch, layout, values)
-    pipelines = PLACES[host](place)
+    pipelines = PIPELINES[host](tmp_path / "host", origin, branch, layout, values)
 
-    write(git.folder, {"pipelines/resources.yaml": RESOURCES.replace("INTERVAL", "hour")})
+    write(git.folder, {"pipelines/resources.yaml": RESOURCES})
     proposed = git.commit()
     git.run("push", "--quiet", "origin", "HEAD:feature")
     for environment in layout:
