@@ -25,6 +25,7 @@ from reconciler.model.schemas import (
 )
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
+from tests.support.declared import seed
 from tests.support.emulator import DIALECTS, RunningEmulator
 from tests.support.fields import AWS_KEYS, COPY_INPUTS, INLINE, INTEGRATIONS, QUERIES
 from tests.support.git import Git
@@ -226,12 +227,9 @@ def steps(count: int) -> Iterator[int]:
 @pytest.fixture
 def running(dialect: str, service_of: StartService) -> RunningEmulator:
     kinds = enumerate(INTEGRATIONS.values(), start=1)
-    seed = {
-        "organizations": [{"id": "org", "name": "O", "projects": [{"id": 1, "name": "Web"}]}],
-        "keys": [{"value": "phx_key"}],
-        "integrations": [{"id": number, "project": 1, "kind": kind} for number, kind in kinds],
-    }
-    return service_of(seed, "--dialect", dialect)
+    made = [{"id": number, "project": 1, "kind": kind} for number, kind in kinds]
+    given = {**seed({"id": 1, "name": "Web"}), "integrations": made}
+    return service_of(given, "--dialect", dialect)
 
 
 def run(running: RunningEmulator, folder: Path, *words: str) -> Ran:

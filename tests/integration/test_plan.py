@@ -449,6 +449,21 @@ def test_a_rule_refuses_a_plan_and_its_apply(emulator: RunningEmulator, tmp_path
     assert emulator.writes() == []
 
 
+def test_rules_of_an_environment_are_added_and_replace(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    def policy(**rules: str) -> dict[str, Any]:
+        made = {name: {"match": {"action": "*"}, "message": rules[name]} for name in rules}
+        return {"policy": {"rules": made}}
+
+    own = {"environments": {"prod": policy(two="other", three="three")}}
+    settings = {"version": 1, **policy(one="one", two="two"), **own}
+    write(tmp_path, {"reconciler.yaml": json.dumps(settings), "web.yaml": WEB_FILE})
+    words = ("plan", "-C", tmp_path, "--format", "json")
+    refusals = json.loads(reconciler(*words, environ=emulator.environ()).out)["refusals"]
+    assert sorted(item["message"] for item in refusals) == ["one", "other", "three"]
+
+
 def test_the_workspace_on_the_page_is_valid(tmp_path: Path) -> None:
     text = block("yaml", "reconciler.yaml")
     write(tmp_path, {"reconciler.yaml": text, "web.yaml": WEB_FILE})

@@ -1,7 +1,9 @@
-"""A seed with a past: the service has lived for some days, and its clock is now."""
+"""The time of a service: a seed with a past, and clocks that differ."""
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,10 @@ from reconciler.emulator.seed import plant
 from reconciler.emulator.store import Store
 from reconciler.emulator.world import World
 from tests.conftest import ROOT, StartService
-from tests.support.cli import reconciler, write
+from tests.support.cli import Ran, reconciler, write
 from tests.support.declared import seed
 from tests.support.emulator import DIALECTS, RunningEmulator
-from tests.support.simulated import no_op_export
+from tests.support.simulated import Begin, Simulated, no_op_export
 
 EXPORTS = [no_op_export(name) for name in ("Orders", "Sessions")]
 GOOD = {"match": {}, "records": 1000, "seconds": 20}
@@ -107,3 +109,46 @@ def test_apply_p2_a_wrong_past_is_refused(changed: dict[str, Any], message: str)
     world = World(Store(":memory:"), Clock(), BY_NAME["2026"])
     with pytest.raises(BadInput, match=message):
         plant(world, {**SEED, **changed})
+
+
+# Clocks that differ: commands use the time of the service, and report the difference.
+
+
+def run_in(world: Simulated, *words: str) -> Ran:
+    return reconciler(*words, "-C", world.workspace.folder, environ=world.service.environ())
+
+
+@pytest.mark.parametrize(("ahead", "way"), [(13, "behind"), (-13, "ahead")])
+def test_apply_a3_commands_use_the_time_of_the_service_and_say_so(
+    ahead: int, way: str, begin: Begin
+) -> None:
+    """No gaps are invented, and what failed or was skipped by a pause is found."""
+    now = datetime.now(UTC)  # noqa: TID251 - that of the commands
+    start = now.replace(minute=30, second=0) + timedelta(hours=ahead - 5)
+    world = begin("2026", start.isoformat(), auto_pause=False)
+    lake = world.create()
+    world.advance(hours=5)
+    words = ("gaps", "status --all", "runs Lake --since 140m")
+    gaps, status, runs = ended = [run_in(world, *command.split()) for command in words]
+    assert (gaps.code, "No gaps." in gaps.out) == (0, True), gaps.out
+    assert "1 export: 1 ok" in status.out
+    assert " min ago)" in status.out
+    assert runs.out.count("Completed") == 2, runs.out
+    world.live(lake, {"match": {}, "status": "Failed"}, "5h")
+    gaps = run_in(world, "gaps")
+    assert (gaps.code, "Intervals: 5 failed" in gaps.out) == (2, True), gaps.out
+    filled = run_in(world, "backfill", "Lake", "--gaps", "--dry-run")
+    assert (filled.code, "5 runs" in filled.out) == (0, True), filled.err
+    note = rf"note: the clock of this machine is \d+ h( \d+ min)? {way}; the time of the service"
+    assert [len(re.findall(note, ran.err)) for ran in (*ended, gaps, filled)] == [1] * 5
+    world.live(lake, {"match": {}, "status": "Completed"}, "2h", "pause", "5h")
+    assert run_in(world, "unpause", "Lake", "--auto-approve").code == 0
+    ran = run_in(world, "backfill", "Lake", "--since-pause", "--auto-approve")
+    assert (ran.code, "5 runs" in ran.out) == (0, True), (ran.out, ran.err)
+    assert world.service.writes().count(("POST", "backfills")) == 1
+
+
+def test_apply_a3_seconds_are_no_difference(begin: Begin) -> None:
+    later = datetime.now(UTC) + timedelta(seconds=20)  # noqa: TID251
+    world = begin("2026", later.isoformat())
+    assert "the clock of this machine" not in run_in(world, "status").err
