@@ -6,6 +6,7 @@ import pytest
 
 from reconciler.render.document import Cell, Document, as_text
 from reconciler.render.options import (
+    PLAIN,
     Colour,
     RenderOptions,
     Style,
@@ -26,6 +27,13 @@ from reconciler.render.options import (
 def test_when_colours_are_wanted(environ: dict[str, str], terminal: bool, wanted: bool) -> None:
     """`tests/integration/test_output.py` has the other variables."""
     assert colour_wanted(environ, terminal=terminal) is wanted
+
+
+def test_text_is_painted_only_if_colours_are_enabled() -> None:
+    assert Style(colour=True).paint(Colour.BOLD_RED, "error") == "\x1b[1;31merror\x1b[0m"
+    assert Style(colour=True).paint(None, "error") == "error"
+    assert Style(colour=True).paint(Colour.RED, "") == ""
+    assert PLAIN.paint(Colour.RED, "error") == "error"
 
 
 @pytest.mark.parametrize(

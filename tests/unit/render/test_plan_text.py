@@ -13,6 +13,7 @@ from reconciler.diagnostics import OfEnvironment
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Consequence, Leaving, Plan, Severity
 from reconciler.model.resource import State
+from reconciler.model.settings import Limit, Policy
 from reconciler.model.values import Address, SecretRef
 from reconciler.render import writer_of
 from reconciler.render.ci_reports import plan_as_github
@@ -149,6 +150,25 @@ def test_r14_what_has_no_space_has_one_line_and_then_is_counted() -> None:
     assert first == f"x{21 + len(short):03}"
     assert 21 + len(short) + int(count) == 100
     assert f"… and {count} more changes (list: --verbose)" in text
+
+
+def test_a_summary_has_counts_dangers_and_violations_only() -> None:
+    wanted = [export(f"x{number}", interval="day") for number in range(3)]
+    live = [live_export(f"e{number}", f"X{number}") for number in range(3)]
+    plan = planned(
+        desired_of(project(), *wanted, export("old", **ABSENT)),
+        live_of(live_project(), *live, live_export("e9", "Old")),
+        Policy(max_deletes=Limit(0)),
+    )
+    options = RenderOptions(summary=True, cost="9 calls, about 1 s")
+    danger = '  !! delete batch_export.old "Old" in Web: its history'
+    check(plan, danger, "[max_deletes]", times={"interval-changed": 0}, options=options)
+    assert plan_as_text(plan, options).endswith(
+        "(5 resources).\n"
+        "      1 danger: batch_export.old (history-lost)\n"
+        "      Refused by 1 rule: max_deletes. Nothing will be applied.\n"
+        "      9 calls, about 1 s.\n"
+    )
 
 
 DANGER = (Consequence("very-bad", Severity.DANGER, "all is lost"),)

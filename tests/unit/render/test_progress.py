@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.diagnostics import OfEnvironment
 from reconciler.errors import ReconcilerError
 from reconciler.model.event import (
     Done,
@@ -104,6 +105,12 @@ def test_an_error_fits_a_terminal_and_its_commands_stay_whole() -> None:
     ]
     # Elsewhere, `grep` reads lines.
     assert len(error_as_text(error, Style(width=55)).splitlines()) == 3
+
+
+def test_a_problem_with_details_is_one_of_several_environments() -> None:
+    error = ReconcilerError("a: 2 are named 'A'\n  id: 1\n  id: 2\nb: none has the id 3")
+    item = OfEnvironment[Plan]("dev", error=error)
+    assert item.problems == ("a: 2 are named 'A'; id: 1; id: 2", "b: none has the id 3")
 
 
 OTHER = Change(Address("batch_export", "pond"), Action.CREATE, "Pond")
