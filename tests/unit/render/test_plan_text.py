@@ -94,6 +94,9 @@ def test_r14_300_changes_of_any_kind_take_at_most_150_lines(
 def test_what_is_the_same_is_written_once() -> None:
     check(exports(3, {"paused": True}, {}), "  ‖ 3 batch exports\n      x0, x1, x2\n")
     check(exports(2, {"paused": True}, {}), "  ‖ batch_export.x0 ", "  ‖ batch_export.x1 ")
+    secret = {"destination": with_secrets(region="new")}
+    check(exports(1, secret, {}), times={"not sent (no change detected)": 0})
+    check(exports(1, secret, {}), "not sent (no change detected)", options=VERBOSE)
     projects = (project(f"p{number}") for number in range(500))
     once = {"new-api-token": 1, "note: 500 projects: ": 1}
     check(planned(desired_of(*projects), live_of()), times=once, most=20)
