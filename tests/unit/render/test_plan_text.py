@@ -30,6 +30,7 @@ from tests.support.worlds import (
     planned,
     project,
     s3,
+    with_secrets,
 )
 from tests.unit.planning.test_places import EVIL, changed, postgres
 from tests.unit.render.plans import check, exports, words_of
