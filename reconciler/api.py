@@ -19,7 +19,7 @@ from reconciler.commands.import_choice import Choice as Choice
 from reconciler.commands.import_live import Imported as Imported
 from reconciler.commands.import_live import import_live as import_live
 from reconciler.commands.logs import logs as logs
-from reconciler.commands.pause import pause as pause
+from reconciler.commands.pause.toggling import pause as pause
 from reconciler.commands.plan import plan as plan
 from reconciler.commands.projects import ProjectDetails as ProjectDetails
 from reconciler.commands.projects import ProjectReport as ProjectReport

@@ -30,7 +30,7 @@ import yaml
 from msgspec import convert
 from msgspec.structs import replace
 
-from reconciler.commands.pause import Toggling
+from reconciler.commands.pause.toggling import Toggling
 from reconciler.files.loading import Loaded, load
 from reconciler.kinds import all_kinds
 from reconciler.model.decoding import decode

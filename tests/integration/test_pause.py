@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reconciler.commands.apply.execution import Screen
-from reconciler.commands.pause import pause
+from reconciler.commands.pause.toggling import pause
 from reconciler.commands.plan import plan
 from reconciler.commands.sending import Applied, Outputs
 from reconciler.commands.session import PlanResult
