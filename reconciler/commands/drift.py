@@ -20,6 +20,7 @@ from reconciler.commands.options import (
 )
 from reconciler.commands.process import write_calls, write_note, write_result
 from reconciler.commands.screen import (
+    differences_as_text,
     print_warnings,
     render_options,
     run_shown,
@@ -89,7 +90,6 @@ def drift_command(
     so they are never written. Without an inventory, it needs a NAME.
     """
     from reconciler.commands.drifted import drift, pull, pull_summary
-    from reconciler.commands.edits import differences_as_text
 
     if diff and not write:
         raise BadUsage("--diff requires --write")

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.commands.edits import FileChange, changed_files
 from reconciler.commands.import_drafts import doubtful_paths
 from reconciler.commands.session import (
     Session,
@@ -24,6 +23,7 @@ from reconciler.commands.session import (
 from reconciler.commands.workspace import Reported, Workspace
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.editing.editing import Edit, edited_texts, reason_against
+from reconciler.editing.writing import FileChange, changed_files
 from reconciler.editing.yaml_text import reads_back
 from reconciler.errors import BadUsage, ServiceError
 from reconciler.files.loading import Loaded

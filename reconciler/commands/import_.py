@@ -11,7 +11,6 @@ import click
 
 from reconciler.commands import completion
 from reconciler.commands.command import command, option
-from reconciler.commands.edits import differences_as_text
 from reconciler.commands.import_choice import (
     Choice,
 )
@@ -24,7 +23,7 @@ from reconciler.commands.options import (
     workspace_options,
 )
 from reconciler.commands.process import write_message, write_result
-from reconciler.commands.screen import render_options, run_shown
+from reconciler.commands.screen import differences_as_text, render_options, run_shown
 from reconciler.exit_codes import ExitCode
 from reconciler.kinds import kinds_by_name
 from reconciler.model.text import listed, named, printable, several

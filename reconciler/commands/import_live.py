@@ -15,7 +15,6 @@ from pathlib import PurePosixPath
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.commands.edits import FileChange, changed_files
 from reconciler.commands.import_choice import (
     Adoption,
     Choice,
@@ -46,7 +45,7 @@ from reconciler.commands.session import (
 from reconciler.commands.workspace import Workspace
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.editing.editing import NotEditable, edited_texts
-from reconciler.editing.writing import write_files
+from reconciler.editing.writing import FileChange, changed_files, write_files
 from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError
 from reconciler.files.resource_files import is_misnamed
 from reconciler.files.sources import FolderSource

@@ -11,11 +11,12 @@ from msgspec import Struct
 
 from reconciler.commands import completion
 from reconciler.commands.command import command, option
-from reconciler.commands.edits import FileChange, changed_files, write_differences
 from reconciler.commands.options import folder_of, folder_option
 from reconciler.commands.process import write_note
+from reconciler.commands.screen import write_differences
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.editing.editing import Edit, check_files, check_text, edited, with_mark
+from reconciler.editing.writing import FileChange, changed_files
 from reconciler.editing.yaml_text import yaml_item
 from reconciler.errors import BadUsage
 from reconciler.files.resource_files import ResourceFiles, declarations, is_key

@@ -11,11 +11,12 @@ from msgspec import Struct
 from reconciler.commands import completion
 from reconciler.commands.command import command, option
 from reconciler.commands.compare import Pair, compared, is_identity, open_pair, places_in
-from reconciler.commands.edits import FileChange, changed_files, write_differences
 from reconciler.commands.options import files_options, folder_option, workspace_of
 from reconciler.commands.process import write_note
+from reconciler.commands.screen import write_differences
 from reconciler.commands.workspace import Workspace
 from reconciler.editing.editing import Edit, check_files, edited_texts
+from reconciler.editing.writing import FileChange, changed_files
 from reconciler.kinds import kinds_by_name
 from reconciler.model.text import printable
 from reconciler.model.values import JSON, Address, Path, leaves, value_at

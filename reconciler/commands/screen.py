@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -35,17 +35,19 @@ from reconciler.git.ci import job_url_of
 from reconciler.model.text import estimate_as_text, printable, safe_output
 from reconciler.render import writer_of
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.render.options import DEFAULT_WIDTH, RenderOptions, Style, colour_wanted
+from reconciler.render.options import DEFAULT_WIDTH, Colour, RenderOptions, Style, colour_wanted
 
 if TYPE_CHECKING:
     from reconciler.commands.sending import Applied
     from reconciler.commands.session import PlanResult
+    from reconciler.editing.writing import FileChange
     from reconciler.model.event import Event, Report
     from reconciler.model.plan import Plan
     from reconciler.planning.approval import Approval
     from reconciler.render.progress import Progress
 
 _T = TypeVar("_T")
+_DIFFERENCES = {"@": Colour.CYAN, "-": Colour.RED, "+": Colour.GREEN}
 _TICK = 0.5
 """Seconds between looks at the progress."""
 SUMMARY_LIMIT = 1_024 * 1_024
@@ -272,6 +274,37 @@ def report_each(
         write_message(f"{text}  in {printable(', '.join(environments))}\n")
     write_calls(sum(item.calls or 0 for item in results))
     return worst_of(item.exit_code for item in items)
+
+
+def write_differences(changes: Mapping[str, FileChange]) -> None:
+    """Print the unified difference of files."""
+    write_result(differences_as_text(changes, style_of(sys.stdout)))
+
+
+def differences_as_text(changes: Mapping[str, FileChange], style: Style) -> str:
+    """Return the unified difference of files, by name. Prints lines with secrets masked."""
+    return "".join(
+        line
+        for name, change in changes.items()
+        for line in _difference(printable(name), change, style)
+    )
+
+
+def _difference(name: str, change: FileChange, style: Style) -> Iterator[str]:
+    from difflib import unified_diff
+
+    before, after = (
+        # Compared as they are, shown without secrets.
+        [f"{shown}\0{line}" for shown, line in zip(side.shown, side.lines, strict=True)]
+        for side in (change.before, change.after)
+    )
+    old = f"a/{name}" if before else "/dev/null"
+    for number, text in enumerate(unified_diff(before, after, old, f"b/{name}", lineterm="")):
+        shown, _, line = text.partition("\0")
+        colour = Colour.BOLD if number < len(("---", "+++")) else _DIFFERENCES.get(shown[0])
+        yield f"{style.paint(colour, shown) if colour else shown}\n"
+        if line and not line.endswith(("\n", "\r")):
+            yield "\\ No newline at end of file\n"
 
 
 def style_of(stream: TextIO) -> Style:

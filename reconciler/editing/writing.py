@@ -1,4 +1,4 @@
-"""Write files: all are written as drafts before the first one is moved into place.
+"""Change files: all are written as drafts before the first one is moved into place.
 
 A kill between two moves leaves some files old and some new, as `git diff` shows.
 """
@@ -13,9 +13,41 @@ from errno import EINVAL, EISDIR, ELOOP
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 
+from msgspec import Struct
+
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import ReconcilerError
+from reconciler.files.source_lines import Side, side_of
+from reconciler.files.sources import FolderSource
+from reconciler.files.yaml_loader import parse
 from reconciler.model.text import quoted
 from reconciler.paths import leaves_workspace
+
+
+class FileChange(Struct, frozen=True):
+    """Both sides of a file that changes. A new file has no lines before."""
+
+    before: Side
+    after: Side
+
+
+def changed_files(folder: Path, texts: Mapping[str, str], *, write: bool) -> dict[str, FileChange]:
+    """Return the changes that new texts are, secrets masked where they are shown.
+
+    Writes them if `write`, all or none. Raises ReconcilerError for a file that cannot be written.
+    """
+    source = FolderSource(folder)
+    changes = {
+        name: FileChange(_side(name, source.read(name) or b""), _side(name, text.encode()))
+        for name, text in texts.items()
+    }
+    if write:
+        write_files(folder, texts)
+    return changes
+
+
+def _side(name: str, raw: bytes) -> Side:
+    return side_of(parse(raw, name, DiagnosticCollector()))
 
 
 def write_private(path: Path, data: bytes) -> None:
