@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
 
@@ -53,10 +52,9 @@ def dialect(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def applied(tmp_path: Path, service_of: StartService, dialect: str) -> Iterator[Applied]:
+def applied(tmp_path: Path, service_of: StartService, dialect: str) -> Applied:
     running = service_of(None, "--dialect", dialect)
-    yield Applied.of(tmp_path / "w", running, FILES, **SECRETS)
-    running.reset()
+    return Applied.of(tmp_path / "w", running, FILES, **SECRETS)
 
 
 def fields(item: DriftedObject) -> dict[str, DriftedField]:

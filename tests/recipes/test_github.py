@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,9 +87,8 @@ class Team:
 
 
 @pytest.fixture
-def team(tmp_path: Path, emulator: RunningEmulator) -> Iterator[Team]:
-    yield team_of(tmp_path, emulator)
-    emulator.admin("DELETE", "faults")
+def team(tmp_path: Path, emulator: RunningEmulator) -> Team:
+    return team_of(tmp_path, emulator)
 
 
 def team_of(tmp_path: Path, emulator: RunningEmulator) -> Team:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,10 +75,9 @@ class Action:
 
 
 @pytest.fixture
-def action(tmp_path: Path, emulator: RunningEmulator, programs: Path) -> Iterator[Action]:
+def action(tmp_path: Path, emulator: RunningEmulator, programs: Path) -> Action:
     write(tmp_path / "my pipelines", WORKSPACE)
-    yield Action(tmp_path, emulator, programs)
-    emulator.admin("DELETE", "faults")
+    return Action(tmp_path, emulator, programs)
 
 
 def test_the_action_applies_what_it_planned(action: Action) -> None:
@@ -119,63 +118,56 @@ def test_ecosystem_3_the_action_summarises_errors_in_files(action: Action) -> No
     assert "The configuration is valid." in action.run("validate")[2]
 
 
-@dataclass
-class Change:
-    """A commit that adds a workspace, and a pipeline of GitLab that includes the component."""
+def gitlab(
+    folder: Path,
+    service: RunningEmulator,
+    prepare: Callable[[Path], object] = lambda _: None,
+    **inputs: object,
+) -> Callable[[str], dict[str, JobResult]]:
+    """Return a function that runs the pipeline of an event for a commit that adds a workspace.
 
-    git: Git
-    before: str
-    service: RunningEmulator
-
-    @classmethod
-    def of(cls, folder: Path, service: RunningEmulator, **inputs: object) -> Change:
-        git = Git.init(folder / "repo")
-        change = cls(git, git.commit(), service)
-        inputs |= {"image": "image@sha256:0", "base_url": service.base_url}
-        entry = {"local": "/component.yml", "inputs": inputs}
-        pipeline = {".gitlab-ci.yml": yaml.safe_dump({"include": [entry]})}
-        write(git.folder, {**WORKSPACE, **pipeline})
-        shutil.copy(FOLDER / "gitlab/reconciler.yml", git.folder / "component.yml")
-        return change
-
-    def host(self) -> GitLab:
-        """Return a project at GitLab whose origin has the change, which is committed now."""
-        self.git.commit()
-        folder = self.git.folder.parent
-        keys = dict.fromkeys(("POSTHOG_READ_KEY", "POSTHOG_WRITE_KEY"), self.service.api_key)
-        variables = {"POSTHOG_ORGANIZATION": self.service.organization, **keys}
-        origin = self.git.bare(folder / "origin.git")
-        return GitLab(folder / "gitlab", origin, "main", {**variables})
-
-    def run(self, host: GitLab, source: str) -> dict[str, JobResult]:
-        return host.run(source, self.git.head(), self.before)
+    The pipeline includes the component. `prepare` may add files to the commit.
+    """
+    git = Git.init(folder / "repo")
+    before = git.commit()
+    inputs |= {"image": "image@sha256:0", "base_url": service.base_url}
+    pipeline = {"include": [{"local": "/component.yml", "inputs": inputs}]}
+    write(git.folder, {**WORKSPACE, ".gitlab-ci.yml": yaml.safe_dump(pipeline)})
+    shutil.copy(FOLDER / "gitlab/reconciler.yml", git.folder / "component.yml")
+    prepare(git.folder)
+    commit = git.commit()
+    keys = dict.fromkeys(("POSTHOG_READ_KEY", "POSTHOG_WRITE_KEY"), service.api_key)
+    variables = {"POSTHOG_ORGANIZATION": service.organization, **keys}
+    host = GitLab(folder / "gitlab", git.bare(folder / "origin.git"), "main", {**variables})
+    return lambda source: host.run(source, commit, before)
 
 
 def test_ecosystem_3_gitlab_starts_nothing_for_other_files(
     tmp_path: Path, emulator: RunningEmulator
 ) -> None:
-    change = Change.of(tmp_path, emulator, paths=["elsewhere/*"])
-    host = change.host()
-    assert [change.run(host, source) for source in ("merge_request_event", "push")] == [{}, {}]
+    run = gitlab(tmp_path, emulator, paths=["elsewhere/*"])
+    assert (run("merge_request_event"), run("push")) == ({}, {})
 
 
 @pytest.mark.parametrize("fetches", [True, False])
 def test_security_n3_gitlab_shows_no_results_that_a_merge_request_contains(
     tmp_path: Path, emulator: RunningEmulator, *, fetches: bool
 ) -> None:
-    change = Change.of(tmp_path, emulator)
     other = tmp_path / "other"
     other.write_text("unchanged")
-    counts = '{"create": 0, "update": 0, "delete": 0}'
-    # A folder in the way of the first result ended `after_script`, and the job still passed.
-    write(change.git.folder, {"changes.json/x": "", "plan.json": counts})
-    for name in ("plan.md", "validate.json"):
-        (change.git.folder / name).symlink_to(other)
-    host = change.host()
+
+    def hostile(folder: Path) -> None:
+        counts = '{"create": 0, "update": 0, "delete": 0}'
+        # A folder in the way of the first result ended `after_script`, and the job still passed.
+        write(folder, {"changes.json/x": "", "plan.json": counts})
+        for name in ("plan.md", "validate.json"):
+            (folder / name).symlink_to(other)
+
+    run = gitlab(tmp_path, emulator, hostile)
     if not fetches:
         failing = '#!/bin/sh\ncase $* in *fetch*) exit 1 ;; esac\nexec {} "$@"\n'
-        write_program(host.folder / "bin/git", failing.format(shutil.which("git")))
-    (check,) = change.run(host, "merge_request_event").values()
+        write_program(tmp_path / "gitlab/bin/git", failing.format(shutil.which("git")))
+    (check,) = run("merge_request_event").values()
     assert (check.code == 0) is fetches
     assert ("1 to create" in check.summary) is fetches
     assert other.read_text() == "unchanged"
