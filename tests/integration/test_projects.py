@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import StartService
-from tests.support.cli import reconciler, write
+from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.limits import TIMEOUT
 from tests.support.simulated import no_op_export
@@ -21,8 +21,8 @@ from tests.support.simulated import no_op_export
 NAME = "Default project"
 
 
-def workspace(folder: Path, name: str = NAME) -> Path:
-    files = {"projects": {"web": {"name": name}, "shop": {"name": "Shop"}}}
+def workspace(folder: Path) -> Path:
+    files = {"projects": {"web": {"name": NAME}, "shop": {"name": "Shop"}}}
     return write(folder, {"reconciler.yaml": "version: 1\n", "web.yaml": json.dumps(files)})
 
 
@@ -31,9 +31,12 @@ def token(emulator: RunningEmulator) -> str:
     return str(emulator.call("GET", path).json()["api_token"])
 
 
-def reset(emulator: RunningEmulator, folder: Path, *options: str | Path) -> Any:
-    words = ("projects", "reset-token", "web", "-C", folder, "--auto-approve", *options)
-    return reconciler(*words, environ=emulator.environ())
+def ran(emulator: RunningEmulator, folder: Path, *words: str | Path) -> Ran:
+    return reconciler("projects", *words, "-C", folder, environ=emulator.environ())
+
+
+def reset(emulator: RunningEmulator, folder: Path, *options: str | Path) -> Ran:
+    return ran(emulator, folder, "reset-token", "web", "--auto-approve", *options)
 
 
 def test_the_list_of_all_projects(emulator: RunningEmulator, tmp_path: Path) -> None:
@@ -41,34 +44,28 @@ def test_the_list_of_all_projects(emulator: RunningEmulator, tmp_path: Path) -> 
     emulator.call("POST", path, {"name": "Tab\there", "timezone": "Europe/Berlin"})
     exports = f"/api/projects/{emulator.project_id}/batch_exports/"
     emulator.call("POST", exports, no_op_export("Lake"))
-    words = ("projects", "list", "-C", workspace(tmp_path))
-    shown = reconciler(*words, environ=emulator.environ())
-    assert shown.code == 0
+    shown = ran(emulator, workspace(tmp_path), "list")
     rows = [" ".join(line.split()) for line in shown.out.splitlines()]
     assert "1 Default project 1 UTC project.web" in rows
     assert "2 Tab\\there 0 Europe/Berlin unmanaged" in rows
     assert "Do not exist yet: project.shop" in rows
-    assert rows[-1] == "2 projects, 1 unmanaged."
-    listing = json.loads(reconciler(*words, "--format", "json", environ=emulator.environ()).out)
+    assert (shown.code, rows[-1]) == (0, "2 projects, 1 unmanaged.")
+    listing = json.loads(ran(emulator, tmp_path, "list", "--format", "json").out)
     assert [line["exports"] for line in listing["projects"]] == [0, 1]
     assert listing["missing"] == ["project.shop"]
-    one = reconciler(*words[:2], "web", *words[2:], environ=emulator.environ())
-    assert one.out.endswith("1 project.\n")
+    assert ran(emulator, tmp_path, "list", "web").out.endswith("1 project.\n")
 
 
 def test_show_hides_the_token(emulator: RunningEmulator, tmp_path: Path) -> None:
-    words = ("projects", "show", "web", "-C", workspace(tmp_path))
-    secret = token(emulator)
-    shown = reconciler(*words, "--debug", environ=emulator.environ())
+    secret, words = token(emulator), ("show", "web")
+    shown = ran(emulator, workspace(tmp_path), *words, "--debug")
     assert shown.code == 0
     assert f'project.web "{NAME}" (id 1)' in shown.out
     assert f"{emulator.base_url}/project/1/settings/project-details" in shown.out
     assert secret not in shown.out + shown.err
-    fields = json.loads(reconciler(*words, "--format=json", environ=emulator.environ()).out)
-    assert fields["fields"]["api_token"] == "***"
-    assert fields["fields"]["timezone"] == "UTC"
-    revealed = reconciler(*words, "--reveal", environ=emulator.environ())
-    assert secret in revealed.out
+    fields = json.loads(ran(emulator, tmp_path, *words, "--format=json").out)["fields"]
+    assert (fields["api_token"], fields["timezone"]) == ("***", "UTC")
+    assert secret in ran(emulator, tmp_path, *words, "--reveal").out
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
@@ -76,7 +73,7 @@ def test_what_is_refused_to_keys(dialect: str, service_of: StartService, tmp_pat
     """A server whose dialect is known, because there is an export, gets no request."""
     running = service_of(None, "--dialect", dialect)
     folder = workspace(tmp_path)
-    shown = reconciler("projects", "activity", "web", "-C", folder, environ=running.environ())
+    shown = ran(running, folder, "activity", "web")
     assert (shown.code, "API key" in shown.err) == (1, True)
     page = f"{running.base_url}/project/1/settings/project-details"
     assert page in "".join(shown.err.split("\n    "))
@@ -117,15 +114,15 @@ def test_a_lost_answer_of_a_reset_is_looked_up(
 ) -> None:
     before = token(emulator)
     emulator.admin("PUT", "faults", faults)
-    ran = reset(emulator, workspace(tmp_path), "--reveal")
+    ended = reset(emulator, workspace(tmp_path), "--reveal")
     emulator.admin("PUT", "faults", [])
     assert emulator.writes() == [("PATCH", "reset_token")]
-    assert ran.code == code
+    assert ended.code == code
     assert (token(emulator) == before) is is_same
     if code == 0:
-        assert token(emulator) in ran.out
+        assert token(emulator) in ended.out
     else:
-        errors = " ".join(ran.err.split())
+        errors = " ".join(ended.err.split())
         assert "outcome unknown" in errors
         assert "read the token before you try again: reconciler projects show --reveal 1" in errors
 
@@ -148,10 +145,8 @@ def test_bad_usage_sends_nothing(
     folder = workspace(tmp_path)
     emulator.call("POST", f"/api/organizations/{emulator.organization}/projects/", {"name": "B"})
     emulator.clear_requests()
-    ran = reconciler("projects", *words, "-C", folder, environ=emulator.environ())
-    assert ran.code == 64, ran.err
-    assert message in ran.err
-    assert emulator.writes() == []
+    ended = ran(emulator, folder, *words)
+    assert (ended.code, message in ended.err, emulator.writes()) == (64, True, []), ended.err
 
 
 @pytest.mark.parametrize(("typed", "code"), [(NAME, 0), ("web", 1)])
