@@ -94,7 +94,7 @@ def test_an_export_alone_is_deleted_by_its_own_request(world: World) -> None:
 def test_fidelity_f2_exports_end_as_the_deletion_of_their_project(
     either: World, fault: dict[str, Any], outcome: str
 ) -> None:
-    """tests/integration/test_deletions.py has a deletion without a fault."""
+    """tests/integration/test_apply.py has a deletion without a fault."""
     world = either
     plan = removal(world)
     world.clock.running = None  # The service ends a deletion when its clock is moved.
