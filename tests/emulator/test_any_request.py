@@ -6,7 +6,6 @@ import asyncio
 import json
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
-from itertools import product
 from random import Random
 from typing import Any
 
@@ -152,8 +151,6 @@ test/?destination=Snowflake test/?destination=HTTP /organizations/ /users/@me/
 /projects/{project}/activity_log/
 """
 READS = tuple(_READS.split())
-_ENDS = "runs/ logs/ backfills/ exports/ projects/ integrations/ _log/ test/"
-_LISTS = tuple(_ENDS.split())
 _PARAMETERS = """
 limit offset cursor ordering after before start end status level level_filter search instance_id
 page_size kind scope item_id user destination
@@ -168,7 +165,7 @@ def _call(dice: Random, dialect: str) -> Call:
     which, query = dice.randrange(20), {}
     if dice.random() < 0.35:
         for name in dice.sample(_PARAMETERS.split(), dice.randrange(4)):
-            query[name] = dice.choice((*_WORDS.split(), *DATES, "9" * 30, "\t%"))
+            query[name] = dice.choice((*_WORDS.split(), *DATES, "9" * 30, "\0", "%"))
         return "GET", dice.choice(READS), query, None, which
     often = [name for name in WRITES if "backfill" in name or name.startswith("POST /projects")]
     name = dice.choice([*WRITES, *often])
@@ -298,19 +295,3 @@ def test_no_request_fails_unexpectedly_or_half(name: str) -> None:
     for seed in range(EXAMPLES):
         dice = Random(seed)  # noqa: S311
         asyncio.run(run([_call(dice, name) for _ in range(LENGTH)]))
-
-
-@pytest.mark.parametrize("name", DIALECTS)
-def test_no_value_of_a_query_makes_the_server_fail(name: str) -> None:
-    """Only a rule lets it fail (service.md, 5)."""
-    parameters = f"{_PARAMETERS} scopes destination".split()
-
-    async def run() -> list[Any]:
-        served = Served(name)
-        lists = [path for path in READS if path.endswith(_LISTS)]
-        for path, query, value in product(lists, parameters, ("-1", "x", "\0", "9" * 30)):
-            await served.send(("GET", path, {query: value}, None, 2))
-        requests = (await served.http.get("/_emulator/requests")).json()["requests"]
-        return [request for request in requests if request["error"]]
-
-    assert asyncio.run(run()) == []

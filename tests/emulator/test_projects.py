@@ -38,9 +38,8 @@ def change(api: Api, project: dict[str, Any], *, key: str = "phx_all", **fields:
 
 
 GROUP = {"id": "a", "sampleRate": 0.5, "conditions": {"matchType": "all"}, "minDurationMs": 0}
-WEB, FLAG, PAYLOAD = {"id": 1}, {"id": "123", "key": "a"}, {"recordBody": True}
+WEB, FLAG = {"id": 1}, {"id": "123", "key": "a"}
 FILTER = {"key": "email", "value": "x", "type": "person", "operator": "exact"}
-CLEANING = [{"alias": "a", "regex": "b"}]
 RATE, LINKED = "session_recording_sample_rate", "session_recording_linked_flag"
 MILLISECONDS = "session_recording_minimum_duration_milliseconds"
 NETWORK, REPLAY = (
@@ -48,7 +47,6 @@ NETWORK, REPLAY = (
 )
 MASKING, TRIGGERS = "session_recording_masking_config", "session_recording_trigger_groups"
 IGNORED, BOUNCE = "autocapture_exceptions_errors_to_ignore", "bounceRateDurationSeconds"
-UNFILTERED = "test_account_filters_default_checked"
 BAD = "400 invalid_input"
 
 

@@ -229,17 +229,6 @@ def test_security_8_import_and_what_it_writes(service: RunningEmulator, tmp_path
         assert not _ANYWHERE.search(path.read_text())
 
 
-def test_security_8_a_resolved_resource_keeps_its_values(tmp_path: Path) -> None:
-    for payload in SERVED:
-        name = f"a {payload}"
-        text = yaml.safe_dump({"projects": {"a": {"name": name}}}, width=10_000)
-        write(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
-        for output_format in formats_of("resolved"):
-            ran = run("show", "a", "-C", tmp_path, "--format", output_format)
-            if output_format in ("text", "json"):
-                assert name in texts_of(yaml.safe_load(ran.out))
-
-
 @pytest.mark.parametrize("output_format", formats_of("diagnostics"))
 def test_security_8_files_named_as_commands(tmp_path: Path, output_format: str) -> None:
     names = [payload.replace("/", "_")[-60:] for payload in PAYLOADS]
@@ -259,28 +248,6 @@ def test_security_8_files_named_as_commands(tmp_path: Path, output_format: str) 
         assert json.loads(ran.out)
     if output_format == "github":
         assert sum(line.startswith("::") for line in ran.out.splitlines()) >= len(files)
-
-
-def test_security_8_arguments(tmp_path: Path) -> None:
-    workspace = write(tmp_path, {"reconciler.yaml": WORKSPACE})
-    here = ("-C", workspace)
-    for payload in PAYLOADS if LONG else PAYLOADS[::4]:
-        for arguments in (
-            (payload,),
-            ("plan", f"--{payload}"),
-            ("plan", payload),
-            *(
-                ("plan", *here, option, payload)
-                for option in ("--target", "-e", "--base", "--rate", "--format", "-C")
-            ),
-            ("apply", payload, *here),
-            ("show", "--run", payload, workspace / "reconciler.yaml"),
-            ("backfill", payload, *here, "--from", payload, "--to", payload),
-            ("explain", payload),
-            ("mv", *here, payload, "new"),
-            ("init", *here, "-e", payload),
-        ):
-            run(*arguments, codes=(1, 64))
 
 
 @pytest.mark.parametrize(

@@ -135,13 +135,11 @@ class World:
 
     def patch(self, key: str, body: dict[str, Any]) -> None:
         """Change an export of the first project as another client."""
-        path = f"{EXPORTS}{self.running.exports()[key]['id']}/"
-        self.running.call("PATCH", path, body).raise_for_status()
+        self.running.call("PATCH", self.running.path_of(key), body).raise_for_status()
 
     def delete(self, name: str) -> None:
         """Delete an export of the first project as another client."""
-        path = f"{EXPORTS}{self.running.exports()[name]['id']}/"
-        self.running.call("DELETE", path).raise_for_status()
+        self.running.call("DELETE", self.running.path_of(name)).raise_for_status()
 
     def calls(self, path: str = "/") -> list[str]:
         """Return the methods of the requests whose path ends so."""
