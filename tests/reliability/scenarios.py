@@ -236,29 +236,13 @@ def drawn(dice: random.Random, dialect: str) -> Scenario:
     return plan.done(git=git)
 
 
-def small(dialect: str) -> Scenario:
-    """Return a plan for a project with six exports.
-
-    4 creates, 2 of them in a new project, 2 updates (a project and an export) and a delete.
-    """
+def small(dialect: str = "interface") -> Scenario:
+    """Return a plan of an update, and of three creates, one of them in a new project."""
     plan = _Building(dialect)
-    plan.project("web", {"timezone": "UTC"}, {"timezone": "Europe/Berlin"})
-    plan.project("new", None, {"timezone": "UTC"})
-    for number in range(6):
-        before = noop("old" if number == 3 else "same")
-        after = {**noop("same"), "state": "absent"} if number == 5 else noop("same")
-        plan.export(f"e{number}", before, after, project="web")
-    for number, project in enumerate(["web", "web", "new"]):
-        plan.export(f"c{number}", None, noop("c"), project=project)
-    plan.deletes = {"E5"}
-    return plan.done(git=False)
-
-
-def one_create() -> Scenario:
-    """Return a plan of one create and one update."""
-    plan = _Building("interface")
     plan.project("web", {"timezone": "UTC"}, {"timezone": "UTC"})
+    plan.project("new", None, {"timezone": "UTC"})
     plan.export("c", None, noop("c"), project="web")
+    plan.export("n", None, noop("n"), project="new")
     plan.export("u", noop("old"), noop("new"), project="web")
     return plan.done(git=False)
 

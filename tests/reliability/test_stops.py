@@ -16,7 +16,7 @@ import pytest
 
 from tests.reliability.processes import Command, environ_of
 from tests.reliability.runs import applier
-from tests.reliability.scenarios import Scenario, one_create
+from tests.reliability.scenarios import Scenario, small
 from tests.reliability.service import Line, Service, running_service
 from tests.support.cli import without_progress
 from tests.support.limits import LONG, TIMEOUT
@@ -119,9 +119,9 @@ def test_f5_a_signal_ends_every_wait(
     """All states at once: they wait. Short runs send one of the signals in each state."""
 
     async def ended(wait: str) -> tuple[str, int]:
-        async with running_service(one_create().seed) as service:
+        async with running_service(small().seed) as service:
             folder = tmp_path / wait
-            await service.fail(*await faults_of(wait, service, one_create(), folder))
+            await service.fail(*await faults_of(wait, service, small(), folder))
             command = await started(service, wait, folder)
             command.signal(number)
             code = await command.ended()
@@ -139,8 +139,8 @@ def test_f5_a_signal_ends_every_wait(
 
 def test_f5_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
     async def run() -> int:
-        async with running_service(one_create().seed) as service:
-            await service.fail(*await faults_of("hanging create", service, one_create(), tmp_path))
+        async with running_service(small().seed) as service:
+            await service.fail(*await faults_of("hanging create", service, small(), tmp_path))
             command = await started(service, "hanging create", tmp_path)
             command.signal(Signals.SIGINT)
 
@@ -156,7 +156,7 @@ def test_f5_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
 
 def test_f6_an_answer_at_the_prompt_after_another_apply_creates_nothing(tmp_path: Path) -> None:
     async def run() -> tuple[int, int]:
-        scenario = one_create()
+        scenario = small()
         async with running_service(scenario.seed) as service:
             files = scenario.written(tmp_path)
             line = await service.line()
