@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +24,6 @@ from reconciler.render.options import DEFAULTS
 from reconciler.render.runs import ends_as_text
 from tests.support.cli import write
 from tests.support.emulator import DIALECTS
-from tests.support.limits import time_limit, until
 from tests.support.reports import written
 from tests.support.simulated import Begin, Simulated
 
@@ -63,8 +57,10 @@ def filled(world: Simulated, wanted: Wanted, names: str = "Lake", **options: Any
     return world.run(lambda it: backfill(it, (names,), wanted, auto_approve=True, **options))
 
 
-def stopped_by(world: Simulated, wanted: Wanted, is_last: Callable[[Event], bool]) -> Backfilled:
-    """Backfill Lake and wait, with a stop at an event."""
+def stopped_by(
+    world: Simulated, wanted: Wanted, is_last: Callable[[Event], bool], *names: str
+) -> Backfilled:
+    """Backfill and wait, with a stop at an event."""
 
     def stopping(workspace: Workspace) -> Workspace:
         runtime = workspace.runtime
@@ -76,8 +72,12 @@ def stopped_by(world: Simulated, wanted: Wanted, is_last: Callable[[Event], bool
         return replace(workspace, runtime=replace(runtime, listen=listen))
 
     return world.run(
-        lambda it: backfill(stopping(it), ("Lake",), wanted, auto_approve=True, wait=True)
+        lambda it: backfill(stopping(it), names or ("Lake",), wanted, auto_approve=True, wait=True)
     )
+
+
+def is_post(event: Event) -> bool:
+    return isinstance(event, Sent) and event.method == "POST"
 
 
 def open_gaps(world: Simulated) -> int:
@@ -312,36 +312,18 @@ def test_too_many_backfills_are_waited_for(
 # A stop
 
 
-def test_a_stop_starts_no_further_backfill(begin: Begin, tmp_path: Path) -> None:
+def test_a_stop_starts_no_further_backfill(begin: Begin) -> None:
     world = begin("2026")
-    running, since = world.service, {"last_paused_at": "2026-01-01T00:00:00Z"}
-    exports = {world.create(name, interval="day", paused=True, **since) for name in ("A", "B")}
-    fault(world, {**POSTS, "times": 1}, fault="latency", seconds=4)
-    words = ("backfill", "A", "B", "--since-pause", "--auto-approve", "-C", str(tmp_path))
-    with (
-        subprocess.Popen(
-            [sys.executable, "-m", "reconciler", *words],
-            env={**os.environ, **running.environ()},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process,
-        time_limit(process),
-    ):
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("Plan: 2 backfills"):
-                break
-        until(lambda: running.admin("GET", "faults")["faults"][0]["fired"], process)
-        process.send_signal(signal.SIGTERM)
-        out, err = process.communicate()
-    assert process.returncode == 130, err
-    sent = [request for request in running.requests() if request["path"].endswith("/backfills/")]
-    assert [request["method"] for request in sent].count("POST") == 1, out
-    (second,) = exports - {request["path"].split("/")[-3] for request in sent}
-    (again,) = (line for line in out.splitlines() if line.startswith("      reconciler backfill "))
-    assert again.split()[2:4] == [f"batch_export.id:{second}", "--from"]
-    assert again.endswith(f"--workspace={tmp_path}")
+    paused = {"paused": True, "last_paused_at": "2026-01-01T00:00:00Z"}
+    exports = {world.create(name, interval="day", **paused) for name in ("A", "B")}
+    world.service.clear_requests()
+    result = stopped_by(world, SincePause(), is_post, "A", "B")
+    assert (posts(world), result.report.exit_code) == (1, 130)
+    assert sorted(end.state.value for end in result.ends) == ["skipped", "started"]
+    sent = [item["path"] for item in world.service.requests() if item["method"] == "POST"]
+    (second,) = exports - {path.split("/")[-3] for path in sent}
+    text = ends_as_text(result.report.objects, DEFAULTS, "default")
+    assert f"      reconciler backfill batch_export.id:{second} --from 2026-01-01T" in text
 
 
 def test_a_stop_while_waiting_leaves_the_backfill_running(world: Simulated) -> None:
@@ -359,7 +341,7 @@ def test_a_stop_while_waiting_leaves_the_backfill_running(world: Simulated) -> N
 def test_a_backfill_is_reported_if_its_row_is_hidden(begin: Begin) -> None:
     """By a stop, and by an answer of another form."""
     world = after_five_hours(begin, "2025")
-    result = stopped_by(world, MORNING, lambda it: isinstance(it, Sent) and it.method == "POST")
+    result = stopped_by(world, MORNING, is_post)
     assert ends(result) == [("19 00:00", "19 05:00", "started")]
     world = after_five_hours(begin, "2025")
     reads = {"method": "GET", "path": "*/backfills/", "from": 2}
