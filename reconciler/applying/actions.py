@@ -16,13 +16,16 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from reconciler.applying.check import (
+    LONGEST_AGE,
+    Listing,
+    Lists,
+    Scope,
     altered_paths,
     body_of_altered,
     lacks_fields,
     modifications,
     search,
 )
-from reconciler.applying.lists import LONGEST_AGE, Listing, Lists, Scope
 from reconciler.errors import (
     AmbiguousOutcome,
     Conflict,

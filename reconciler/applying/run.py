@@ -13,7 +13,7 @@ from traceback import extract_tb
 from msgspec import Struct, field
 
 from reconciler.applying.actions import Actions, Work
-from reconciler.applying.lists import Lists
+from reconciler.applying.check import Lists
 from reconciler.errors import (
     AmbiguousOutcome,
     Interrupted,
