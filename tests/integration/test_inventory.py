@@ -356,6 +356,16 @@ def test_a_cut_move_is_finished_only_if_it_is_allowed(repo: Repo) -> None:
     assert repo.changes() == []
 
 
+def test_a_resource_that_the_policy_ignores_is_not_a_removed_one(repo: Repo) -> None:
+    repo.applied(a={}, b={})
+    ignoring = SETTINGS.replace("max_deletes: 9", "max_deletes: 9, ignore: [b]")
+    write(repo.folder, {"reconciler.yaml": ignoring})
+    repo.commit(a={}, b={})
+    plan = repo.plan("--exclude", "b")
+    assert (plan["leaving"], plan["refusals"]) == ([], [])
+    assert repo.plan(code=5)["leaving"] == []
+
+
 def test_an_entry_that_does_not_count_leaves_nothing_to_send(repo: Repo) -> None:
     """What is written is the hash of now, and the next plan is empty."""
     repo.applied(a=secret_in("ONE"))
@@ -380,6 +390,23 @@ def test_model_350_a_branch_behind_keeps_the_entry_of_what_is_gone(repo: Repo) -
     assert set(repo.left()) == {"batch_export.b"}
     repo.apply()
     assert "batch_export.b" in repo.entries()
+
+
+def test_model_1091_an_entry_that_does_not_count_leaves_with_its_object(repo: Repo) -> None:
+    """Another address has the object now, or it was deleted: nothing may find it by the entry."""
+    repo.applied(a={"name": "Same"}, b={})
+    forge(repo, "batch_export.a", name="forged")
+    forge(repo, "batch_export.b", name="forged")
+    repo.applied(c={"name": "Same"}, d={"name": "b", "state": "absent"})
+    assert repo.entries().keys() == {"project.web", "batch_export.c"}
+
+
+def test_model_2005_an_entry_that_does_not_count_is_no_drift(repo: Repo) -> None:
+    repo.applied(a={}, b={})
+    forge(repo, "batch_export.a", name="forged")
+    repo.call("DELETE", "a")
+    assert repo.run("drift").code == 0
+    assert repo.run("drift", "--write").code == 0
 
 
 def test_a_plan_says_why_it_has_no_inventory(repo: Repo, tmp_path: Path) -> None:
