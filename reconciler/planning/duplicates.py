@@ -27,15 +27,15 @@ from reconciler.planning.compare import comparable, field_leaves
 from reconciler.planning.draft import Draft, Duplicate
 from reconciler.planning.integrations import resolved
 from reconciler.planning.match import Match, Matching, about
-from reconciler.planning.places import Parts, Place, Places, patched
+from reconciler.planning.places import Parts, patched, place_of
 
 _ON_PURPOSE = {Reason.STATE_ABSENT}
 """Why an object is deleted that a created one may replace. Pruning is no such reason: it may be the
 same object under another key."""
 _Doubled: TypeAlias = tuple[LiveObject, tuple[Address, ...]]
 """An object, and the resources that would double what is in it."""
-_Work: TypeAlias = tuple[str, Place, tuple[str, ...]]
-"""A kind, a place, and what is written there as text."""
+_Work: TypeAlias = tuple[str, str, Parts, tuple[str, ...]]
+"""A kind, a type, the parts of its place, and what is written there as text."""
 _MOST_OBJECTS = 3
 _MOST_NOTES = 20
 _MOST_COMPARED, _SIMILAR = 200, 0.85
@@ -122,7 +122,6 @@ class _Finder:
 
     def __init__(self, candidates: Iterable[LiveObject], matching: Matching, now: datetime) -> None:
         self.live, kinds = matching.live, matching.kinds
-        self.places = {name: Places.of(kind) for name, kind in kinds.items()}
         self.objects: dict[Identity, LiveObject] = {}
         self.named: dict[tuple[str, str], list[LiveObject]] = defaultdict(list)
         self.there: dict[_Work, list[LiveObject]] = defaultdict(list)
@@ -134,20 +133,15 @@ class _Finder:
             if overlap.has_ended(item.body, now):
                 continue
             paths = (*overlap.source, *overlap.selection)
-            for place in self.places[item.kind].of_body(item.body):
-                self.there[_work(kind, place, item.body, paths, live=True)].append(item)
+            self.there[_work(kind, item.body, paths, live=True)].append(item)
 
     def doubled_by(self, match: Match) -> Iterable[LiveObject]:
         """Return the objects, in any parent, whose work a resource would do again."""
         overlap = behaviour_of(match.kind).overlap
         paths = (*overlap.source, *overlap.selection)
-        doubled: dict[str, LiveObject] = {}
         spec = resolved(match, match.resource, self.live).spec
-        for place in self.places[match.kind.name].of_body(spec):
-            if place.is_exact:
-                work = _work(match.kind, place, spec, paths, live=False)
-                doubled |= {item.id: item for item in self.there.get(work, ())}
-        return doubled.values()
+        work = _work(match.kind, spec, paths, live=False)
+        return self.there.get(work, ()) if _is_exact(work[2]) else ()
 
     def made_by(self, match: Match) -> Iterable[LiveObject]:
         """Return what a replacement that was cut short may have made: what has the new name."""
@@ -169,9 +163,7 @@ class _Finder:
         return [(self.objects[kind, live_id], tuple(sorted(items))) for live_id, items in ranked]
 
 
-def _work(
-    kind: Kind, place: Place, body: JSONObject, paths: Sequence[Path], *, live: bool
-) -> _Work:
+def _work(kind: Kind, body: JSONObject, paths: Sequence[Path], *, live: bool) -> _Work:
     """Return what an object does: where it writes, and the comparable values at some paths."""
     leaves = {leaf.path: leaf.value for leaf in field_leaves(kind.fields, body, live=live)}
     fields = ((kind.field_at(path, body), path) for path in paths)
@@ -181,7 +173,12 @@ def _work(
     ]
     # A secret reference can't be compared with a live value.
     texts = [str(item) if isinstance(item, SecretRef) else canonical_text(item) for item in values]
-    return kind.name, place, tuple(texts)
+    return kind.name, *place_of(kind, body), tuple(texts)
+
+
+def _is_exact(parts: Parts) -> bool:
+    """Return whether data of two objects is mixed there, since it is more than an address."""
+    return len(parts) > 1
 
 
 def refusal_of(duplicate: Duplicate, matching: Matching) -> Refusal:
@@ -304,18 +301,18 @@ def collision_notes(draft: Draft) -> Iterator[Note]:
     Refused creates have a violation. Objects that the policy ignores count for resources that
     change.
     """
-    matching, refused, places = draft.matching, draft.refused, draft.known.of_kind
-    users = _users(matching, places)
+    matching, refused = draft.matching, draft.refused
+    users = _users(matching)
     others: dict[Parts, list[tuple[str, Address]]] = defaultdict(list)
     watched = {change.address for change in draft.changes} - refused
     ignored = {item.identity: item for item in matching.ignored if watched}
     for item in (*draft.unmanaged, *ignored.values()) if users else ():
-        for parts in _shared(places[item.kind].of_body(item.body)):
-            resources = [one for one in users.get(parts, ()) if one.address not in refused]
-            if item.identity in ignored:
-                resources = [one for one in resources if one.address in watched]
-            if resources:
-                others[parts].append((item.name, item.address))
+        _, parts = place_of(matching.kinds[item.kind], item.body)
+        resources = [one for one in users.get(parts, ()) if one.address not in refused]
+        if item.identity in ignored:
+            resources = [one for one in resources if one.address in watched]
+        if resources:
+            others[parts].append((item.name, item.address))
     shared = (
         (_unexpected(resources, others.get(parts, ()), draft), parts)
         for parts, resources in users.items()
@@ -330,23 +327,19 @@ def collision_notes(draft: Draft) -> Iterator[Note]:
         )
 
 
-def _users(matching: Matching, places: Mapping[str, Places]) -> Mapping[Parts, Sequence[Resource]]:
-    """Return the resources that write to each place."""
+def _users(matching: Matching) -> Mapping[Parts, Sequence[Resource]]:
+    """Return the resources that write to each exact place. Its type does not count: S3, AwsS3."""
     users: dict[Parts, list[Resource]] = defaultdict(list)
     for match in matching.matches.values():
-        resource, of_kind = match.resource, places[match.kind.name]
-        if resource.state is not State.ABSENT and match.kind.variants:
-            live, name = match.live.body if match.live is not None else {}, of_kind.name
-            # Nothing but the field with the place, since the other fields are many.
-            sides = ({name: body.get(name)} for body in (resource.spec, live))
-            for parts in _shared(of_kind.of_body(patched(match.kind, *sides))):
+        resource, live = match.resource, match.live.body if match.live is not None else {}
+        if resource.state is not State.ABSENT:
+            # Nothing but the fields with the place, since the other fields are many.
+            names = [field.name for field, _ in match.kind.variants]
+            sides = ({name: body.get(name) for name in names} for body in (resource.spec, live))
+            _, parts = place_of(match.kind, patched(match.kind, *sides))
+            if _is_exact(parts):
                 users[parts].append(resource)
     return users
-
-
-def _shared(places: Iterable[Place]) -> Iterator[Parts]:
-    """Yield places that say where data is kept. Their type does not count: S3, AwsS3."""
-    return (place.parts for place in places if place.is_exact)
 
 
 def _unexpected(

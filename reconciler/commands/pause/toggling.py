@@ -29,7 +29,7 @@ from reconciler.model.values import Address, mapping_of
 from reconciler.planning.compare import is_ignored, live_fields
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.make import make_plan
-from reconciler.planning.places import Places
+from reconciler.planning.places import place_of, reach_of
 from reconciler.planning.select import PlanContext, select
 from reconciler.service.transport import Transport
 
@@ -192,9 +192,8 @@ def _destination(target: Target) -> tuple[str, ...]:
     body = live_fields(target.kind, target.live.body)
     for item, variant in target.kind.variants:
         value = mapping_of(body.get(item.name))
-        places = Places.of(target.kind)
-        main = [text for place in places.of_body(body) for _, text in place.parts[:1]]
-        where = [*places.reach(body).places, *main]
+        main = [text for _, text in place_of(target.kind, body)[1][:1]]
+        where = [*reach_of(target.kind, body).places, *main]
         tag = str(value.get(variant.tag))
         shown = " ".join(dict.fromkeys(f"{tag} {''.join(where[:1])}".split()))
         summary = variant.summary(value)
