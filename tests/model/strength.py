@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 500
 FAULTS = r"""
-F8 commands/drift.py: drift reports entries that do not count as deleted
+F8 commands/drifted.py: drift reports entries that do not count as deleted
 -(inventory or Inventory()).counted(live).entries
 +(inventory or Inventory()).entries
 N6 commands/history.py: a job believes entries that the trusted branch never had
@@ -82,9 +82,8 @@ N9 planning/inventory.py: what was left stays in the inventory
 +if (at.kind, entry.id) in held
 N13 planning/inventory.py: entries that do not count stay with the object of another address
 -in self.every.items()
-            if at in leaving
-+in self.entries.items()
-            if at in leaving
+-            if at in leaving
++in self.entries.items() if at in leaving
 F5 planning/match.py: of two former names that are both live, the first is taken
 -self._renamable(start, {item.id: item for item in objects}.values())
 +self._renamable(start, {item.id: item for item in objects}.values())[:1]
