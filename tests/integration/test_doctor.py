@@ -114,6 +114,14 @@ def test_the_checks_and_their_fixes(case: str, service_of: StartService, tmp_pat
     assert UNKNOWN_KEY["RECONCILER_API_KEY"] not in ran.out + ran.err
 
 
+def test_all_is_well(service_of: StartService, tmp_path: Path) -> None:
+    Git.init(write(tmp_path, WORKSPACE)).commit()
+    environ = environ_of(service_of(SEED, "--dialect", "2026"))
+    ran = reconciler("doctor", "-C", tmp_path, "--trust-workspace", environ=environ)
+    others = [line for line in ran.out.splitlines() if line and not line.startswith("✓")]
+    assert (ran.code, others) == (0, ["0 checks failed, 0 warnings."]), ran.out
+
+
 def test_git_and_trust(service_of: StartService, tmp_path: Path) -> None:
     origin = Git.init(tmp_path / "origin")
     write(origin.folder, WORKSPACE)
