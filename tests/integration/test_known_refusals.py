@@ -200,6 +200,18 @@ def test_plan_d10_a_create_without_a_required_field_is_refused_if_the_service_re
     assert "HTTP 0 lacks token" in refused(running, to_each(lack))
 
 
+def test_plan_d10_what_every_service_requires_is_refused_if_the_version_is_unknown() -> None:
+    desired = worlds.desired_of(
+        project(),
+        export(destination={"type": "HTTP", "config": {"url": CAPTURE}}),
+        export("sea", destination={"type": "Postgres", "config": {"database": "d"}}),
+    )
+    (refusal,) = worlds.planned(desired, worlds.live_of(dialect=None)).refusals
+    assert refusal.message == (
+        "batch_export.lake: the server requires token for destination type HTTP"
+    )
+
+
 def variants_of(resource: Resource) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield changes of an export that some servers refuse, and one that all accept."""
     destination = resource.spec["destination"]
