@@ -122,11 +122,22 @@ def test_plan_o5_two_environments_that_declare_one_object_differently(
     assert (text in ran.out + ran.err) is warned
 
 
-def test_plan_v1_the_changes_of_a_refused_merge_stay_new(repo: Repo) -> None:
+_KEYS = dict.fromkeys(("user", "password"), "${secret:env:RECONCILER_SECRET_ONE}")
+_TABLE = {"host": "evil.example", "database": "d", "schema": "s", "table_name": "t", **_KEYS}
+
+
+@pytest.mark.parametrize(
+    "evil",
+    [
+        s3(endpoint_url="https://s3.evil.example"),
+        {"name": "lake", "destination": {"type": "Postgres", "config": _TABLE}},
+    ],
+    ids=["another endpoint", "another type"],
+)
+def test_plan_v1_the_changes_of_a_refused_merge_stay_new(repo: Repo, evil: dict[str, Any]) -> None:
     denied = SETTINGS.replace("}", ", deny: [credentials-to-new-address]}")
     write(repo.folder, {"reconciler.yaml": denied})
     repo.applied(lake=s3())
-    evil = s3(endpoint_url="https://s3.evil.example")
     repo.commit(lake=evil)
     repo.apply(code=5)
     repo.commit(lake=evil, other={})
