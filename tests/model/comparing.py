@@ -187,9 +187,6 @@ async def _applied(
     problems = list[str]()
     if saved is not None:
         saved.write_text(json.dumps(ended.plan), encoding="utf-8")
-        if predicted.changes and dice.random() < 0.3:
-            problems += await _rejected(clone, ended, saved)
-            saved.write_text(json.dumps(ended.plan), encoding="utf-8")
         if predicted.changes and expected == 0 and dice.random() < 0.6:
             return problems + await _outdated(clone, saved, dice)
     made = await clone.apply(saved)
@@ -247,16 +244,6 @@ async def _again(
     ]
     left = (key for key, change in second.changes.items() if change.fields or not change.secrets)
     return problems + [f"second plan: {key} is left" for key in left]
-
-
-async def _rejected(clone: Clone, ended: Ended, saved: Path) -> list[str]:
-    """Apply a plan that was edited: nothing is sent."""
-    edited = json.loads(json.dumps(ended.plan))
-    edited["changes"][0]["name"] += " edited"
-    saved.write_text(json.dumps(edited), encoding="utf-8")  # noqa: ASYNC240 - nothing else runs
-    problems = [*differing("edited plan: exit code", 1, (await clone.apply(saved)).code)]
-    start, state = live_of(clone.world.projects), live_of(await clone.projects())
-    return problems + _apart("edited plan", start, state)
 
 
 async def _outdated(clone: Clone, saved: Path, dice: random.Random) -> list[str]:

@@ -220,14 +220,6 @@ class Drawing:
         keep = _edit_of("batch_export", key, _lifecycle(renamed_from=[old["name"]]))
         return _all(keep, rename) if keeps else rename
 
-    def rename_from_two(self) -> Edit:
-        """Rename an export from its own name, or from that of one that is removed."""
-        (_, key, old), (_, other, gone) = self._some("batch_export", 2)
-        former = self.dice.sample((old["name"], gone["name"], self.free_name()), 2)
-        keep = _edit_of("batch_export", key, _lifecycle(renamed_from=former))
-        rename = _edit_of("batch_export", key, _named(self.free_name()))
-        return _all(_removal("batch_export", other), keep, rename)
-
     def change_integration(self) -> Edit:
         """Name the integration of any project, perhaps of another one."""
         number = 101 + self.dice.randrange(3)
@@ -351,12 +343,8 @@ class Drawing:
         return self._change(change, kind)
 
     def change_defaults(self) -> Edit:
-        end = self.dice.choice(({}, *({"end_at": end} for end in ENDS)))
-        return lambda files: files["reconciler.yaml"].update(defaults={"batch_export": dict(end)})
-
-    def change_defaults_of_file(self) -> Edit:
-        """Let a file have defaults of its own, or none."""
-        name = self.dice.choice([name for name in self.files if name != "reconciler.yaml"])
+        """Let the workspace or a file have other defaults, or none."""
+        name = self.dice.choice(sorted(self.files))
         export = merged(self.dice.choice(_DEFAULTS), self.dice.choice(_DEFAULTS))
         own = {"batch_export": export, "project": self.dice.choice(_OF_PROJECTS)}
         own = own if self.chance(0.8) else {}
@@ -461,6 +449,22 @@ class Drawing:
             for _, _, body in self.items("batch_export", files):
                 if body["_uid"] == uid and "state" not in body:
                     _lifecycle(protect=True)(body)
+
+    def forget(self) -> None:
+        """Declare an export with two former names, of which one or both are live."""
+        projects = {body["_uid"]: key for _, key, body in self.items("project")}
+        live, former = [uid for uid in self._projects() if uid in projects], ["First", "Second"]
+        rest: Body = {"interval": "day", "destination": {"type": "NoOp", "config": {"arg": "x"}}}
+        body = {"_uid": f"e{self.number()}", "name": "Third", **rest}
+        body["lifecycle"] = {"renamed_from": former}
+        if not live:
+            return
+        parent = self.dice.choice(live)
+        body["project"] = projects[parent]
+        if self.attempt(lambda: _addition("a.yaml", "batch_export", "third", body)) is not None:
+            for name in self.dice.choice((former, former, former[:1])):
+                own = {"name": name, "_parent": parent, **copy.deepcopy(rest)}
+                self.live[f"e{self.number()}"] = own
 
     def _uid_of_parent(self, parent: Any, uids: dict[str, str], files: Files) -> str | None:
         how, text = parent
@@ -614,12 +618,11 @@ PATCHES: Mapping[str, tuple[str, Sequence[Body]]] = {
 EDITS = _weights(
     "add_export 3, add_twin 2, add_project 1, rename 4, rename_project 2, rekey 9",
     "rekey_project 1.5, swap_names 2.5, swap_keys 1, swap_project_keys 1",
-    "rename_from_two 2, change_integration 0.5, move 2, refer 1, remove 5, remove_project 4",
+    "change_integration 0.5, move 2, refer 1, remove 5, remove_project 4",
     "remove_all 1, recreate 2, absent 1.5, absent_project 1.5, change_field 5, change_model 1",
-    "change_type 1.5, drop_field 3, unset_field 3, change_defaults 2, change_project 2",
+    "change_type 1.5, drop_field 3, unset_field 3, change_defaults 5, change_project 2",
     "protect 3, protect_project 1, loosen 3, limit 2, override 2, vary 2, pin 1.5",
     "rotate_secret 3, narrow 2, ignore 4, change_policy 1",
-    "change_defaults_of_file 3",
 )
 QUIET_EDITS = _weights(
     "add_project 2, remove_project 2, remove 1, add_export 1, change_field 1, change_project 1"
@@ -881,11 +884,12 @@ def _live(drawing: Drawing, world: World, commits: list[Commit]) -> None:
         drawing.happen()
     if not drawing.is_quiet and drawing.chance(0.4):
         drawing.cut_short(commits)
-        world.work = copy.deepcopy(drawing.files)
+    elif not drawing.is_quiet and drawing.chance(0.06):
+        drawing.forget()
+    world.work = copy.deepcopy(drawing.files)
     world.projects = drawing.seeded()
-    # Without an inventory, only names say which object is meant.
-    is_recorded = {"ignore", "rename_from_two"}.isdisjoint(drawing.log)
-    if drawing.chance(0.92 if is_recorded else 0.5):
+    # Only `ignore` may explain why an object is not found.
+    if drawing.chance(0.5 if "ignore" in drawing.log else 0.92):
         world.record = dict(drawing.entries)
         for _ in range(0 if drawing.is_quiet else dice.choice((0, 0, 0, 1, 1, 2))):
             _forge(drawing, world)
