@@ -106,8 +106,7 @@ def ended(**body: Any) -> LiveObject:
 def test_experience_19_what_the_server_refuses_is_a_policy_violation(
     resource: Resource, live: LiveObject | None, rules: str
 ) -> None:
-    projects = [] if live is not None and live.kind == "project" else [live_project()]
-    objects = [*projects, *([live] if live is not None else [])]
+    objects = [live_project(), *([live] if live is not None else [])]
     plan = plan_of(resource, *objects)
     assert sorted(ids(plan)) == rules.split()
     for refusal in plan.refusals:
