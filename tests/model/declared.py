@@ -139,7 +139,8 @@ def _resource(address: str, file: str, whole: Body, known: Body) -> Resource:
     }
     unset = frozenset(path for path, value in values.items() if value == UNSET)
     values = {path: value for path, value in values.items() if path not in unset}
-    parent, lifecycle = whole.get("project"), whole.get("lifecycle", {})
+    parent, own = whole.get("project"), whole.get("lifecycle", {})
+    lifecycle = {key: value for key, value in own.items() if value}
     if isinstance(parent, Mapping):
         parent = next((how, str(text).strip()) for how, text in parent.items())
     elif parent is not None:

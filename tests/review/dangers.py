@@ -299,14 +299,6 @@ _ATTACKS = (
         s3(endpoint_url=f"{_OURS}.evil.example"),
     ),
     _of(
-        "file of secrets allowed",
-        ("secret_files", "/run/other"),
-        None,
-        None,
-        "updates",
-        workspace=({}, {"secret_files": ["/run/other"]}),
-    ),
-    _of(
         "everything that is removed to be deleted",
         ("policy", "prune"),
         None,
