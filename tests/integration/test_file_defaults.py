@@ -171,6 +171,13 @@ SHOWN = ROOT / "tests/golden/resolved/workspace"
 ADDRESS = "batch_export.web-events-s3"
 
 
+def line_of(text: str) -> int:
+    """Return the number of the line of the exports that begins with a text."""
+    lines = (SHOWN / "exports/events.yaml").read_text(encoding="utf-8").splitlines()
+    (number,) = (at for at, line in enumerate(lines, 1) if line.strip().startswith(text))
+    return number
+
+
 def show(*words: str | Path, folder: Path = SHOWN) -> Ran:
     return reconciler("show", *words, "-C", folder, "--trust-workspace")
 
@@ -186,7 +193,7 @@ def test_the_json_has_layers_files_and_lines() -> None:
     resource = orjson.loads(show("web-events-s3", "-e", "staging", "--format", "json").out)
     (bucket,) = [field for field in resource["fields"] if field["path"][-1] == "bucket_name"]
     assert bucket["value"] == "acme-data-staging"
-    place = {"file": "exports/events.yaml", "line": 14, "column": 9}
+    place = {"file": "exports/events.yaml", "line": line_of("bucket_name"), "column": 9}
     assert bucket["origin"] == {"layer": "resource", **place}
     assert bucket["references"][0]["origin"]["layer"] == "environments.staging.vars"
 
@@ -196,7 +203,8 @@ def test_an_unknown_resource_is_reported_with_a_hint(tmp_path: Path) -> None:
     assert unknown.code == 64
     assert "did you mean batch_export.web-events-s3?" in unknown.err
     elsewhere = show("prod-only")
-    where = "is not in environment staging: exports/events.yaml:39 limits it to production"
+    line = line_of("environments: [production]")
+    where = f"is not in environment staging: exports/events.yaml:{line} limits it to production"
     told = f"error: batch_export.prod-only {where}\n  hint: use -e production\n"
     assert (elsewhere.code, elsewhere.err) == (1, told)
     files = {
