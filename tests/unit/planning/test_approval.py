@@ -192,6 +192,14 @@ def test_i7_f7_a_saved_plan_is_compared_by_field(
     assert found == tuple(f"{declared.address}: {text}" for text in expected)
 
 
+def test_objects_that_were_added_to_a_project_make_its_deletion_stale() -> None:
+    desired = desired_of(replace(project(), state=State.ABSENT))
+    saved = planned(desired, live_of(WEB, LAKE))
+    assert saved.effective[-1].inside == ("e1",)
+    added = f"project.web: object inside with id e2 {NOT_SAVED}"
+    assert added in differences(saved, desired, live_of(WEB, LAKE, SEA))
+
+
 def test_a_secret_that_the_saved_plan_does_not_send_is_reported() -> None:
     desired, live = desired_of(project(), SECRET), live_of(WEB, LAKE)
     lines = differences(planned(desired, live), desired, live, options=PlanOptions(rotate=("*",)))

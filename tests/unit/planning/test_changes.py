@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from reconciler.commands.session import calls_of
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Plan, Refusal
+from reconciler.model.plan import Plan, Reason, Refusal
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
 from reconciler.model.settings import Limit, PlanOptions, Policy
 from reconciler.model.values import SecretRef
@@ -302,10 +302,18 @@ def test_a_replacement_in_place_whose_new_object_exists_is_refused(other: str) -
     assert [item.rule for item in plan.refusals] == ["possible-duplicate"] * (other == "Lake")
 
 
-# What a plan records of a live object, `ignore_changes` and staleness
+# What a plan carries for readers: reasons
 
 
-# What a plan carries for readers: names of parents, fields as the files write them, reasons
+@pytest.mark.parametrize(
+    ("live", "reason"), [({}, Reason.RENAMED), ({"interval": "day"}, Reason.FIELDS_DIFFER)]
+)
+def test_a_rename_is_a_reason_only_if_nothing_else_changes(
+    live: dict[str, str], reason: Reason
+) -> None:
+    renamed = export(lifecycle=Lifecycle(renamed_from=("Pond",)))
+    state = live_of(live_project(), live_export(name="Pond", **live))
+    assert one(planned(desired_of(WEB, renamed), state)).reasons == (reason,)
 
 
 # The estimated number of calls
