@@ -281,6 +281,19 @@ def test_policy_deny_sees_what_else_a_replacement_changes() -> None:
     assert [refusal.rule for refusal in plan.refusals] == ["deny", "deny"]
 
 
+def test_a_replacement_keeps_ignored_and_unmanaged_values() -> None:
+    ignored = ("destination.config.prefix", "end_at", "interval", "paused")
+    config = {"compression": "gzip", "prefix": "live/"}
+    live = live_export(interval="day", paused=True, destination=s3(**config), end_at=None)
+    values = {"destination": with_secrets(prefix="files/"), "end_at": "2030-01-01", "paused": False}
+    life = Lifecycle(ignore_changes=ignored)
+    (change,) = moved(live, lifecycle=life, **values).effective
+    body = change.body or {}
+    assert (body["interval"], body["paused"], "end_at" in body) == ("day", True, False)
+    assert {name: body["destination"]["config"][name] for name in config} == config
+    assert {item.path for item in change.fields} == {("project",)}
+
+
 def test_a_replacement_shows_ignored_values_that_it_cannot_keep() -> None:
     life = Lifecycle(ignore_changes=("destination", "name"))
     values = {"destination": with_secrets(), "name": "Sea", "lifecycle": life}

@@ -151,6 +151,14 @@ def test_model_1007_the_object_that_was_applied_is_not_doubled(beside: tuple[str
     assert is_said == [True] * (not beside)
 
 
+def test_plan_i1_a_project_that_was_renamed_in_the_service() -> None:
+    live = live_of(live_project(2, "Web (prod)"), live_export(parent=2))
+    (refusal,) = refused(planned(desired_of(WEB, export()), live, base=BEFORE))
+    assert refusal.addresses == (WEB.address, LAKE)
+    beside = replace(WEB, lifecycle=Lifecycle(beside=("Web (prod)",)))
+    assert not refused(planned(desired_of(beside, export()), live, base=BEFORE))
+
+
 # Objects of another tool
 
 MARKED = "Lake\n\n<!-- iac:batch-exports:events_to_s3 iac:hash:abc123 -->"
@@ -276,6 +284,13 @@ OTHER_DATA: dict[str, Any] = {"model": "persons"}
 def look_alikes(plan: Plan) -> dict[str, str]:
     """Return the messages by what they are about."""
     return {str(note.about): note.message for note in plan.notes if note.code == "look-alike"}
+
+
+def test_terraform_2_an_export_in_another_case_looks_like_a_planned_create() -> None:
+    live = live_of(live_project(1), live_export("e9", "LAKE", destination=s3(prefix="other/")))
+    way = "set `lifecycle: {renamed_from: ['LAKE']}`"
+    message = f"unmanaged: 'LAKE' (id e9, same name). If it is this one, {way}"
+    assert look_alikes(planned(desired_of(WEB, export()), live)) == {str(LAKE): message}
 
 
 @pytest.mark.parametrize("count", [200, 201])

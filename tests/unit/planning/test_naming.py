@@ -86,6 +86,8 @@ def test_a_comma_list_is_split_only_if_nothing_has_the_whole_name() -> None:
     assert names.split(["lake, sea"]) == ("lake, sea",)
     assert NAMES.split(["lake, sea", "web"]) == ("lake", "sea", "web")
     assert LAKE.may_match("sea,lake")
+    assert LAKE.may_match("lak?")
+    assert SHARED.may_match("Events [all]")
     assert not LAKE.may_match("sea,web")
     with pytest.raises(BadUsage, match="'lake,sea' matches 2 resources"):
         NAMES.one("lake,sea")
