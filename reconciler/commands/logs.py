@@ -105,6 +105,7 @@ async def read_logs(
     query = {**query, "limit": str(page)}
     known = Counter[LogEntry]()
     oldest: datetime | None = None
+    is_stuck = False
     while True:
         entries = await _page(calls, query, run)
         fresh = list((Counter(entries) - known).elements())
@@ -113,6 +114,8 @@ async def read_logs(
             yield entry
         if len(entries) < page:
             return
+        if is_stuck and not fresh:
+            raise InvalidResponse(f"logs of {calls.live.id}: the list does not end")
         before = min(entry.timestamp for entry in entries)
         # `before` is exclusive, and further entries may have the time of the last one.
         is_stuck = oldest is not None and before >= oldest

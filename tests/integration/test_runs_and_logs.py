@@ -274,6 +274,20 @@ def test_older_entries_are_read_completely_and_once(dialect: str, begin: Begin) 
     assert len(report.entries) == len(set(report.entries)) == 3 * 240
 
 
+def test_a_page_of_entries_that_comes_again_is_an_error(world: Simulated) -> None:
+    entry = {"timestamp": "2026-01-01T00:00:00Z", "level": "INFO", "message": "Starting"}
+    rule = {"match": LOGS, "fault": "body", "value": {"results": [entry]}}
+    world.service.admin("PUT", "faults", [rule])
+
+    async def read(workspace: Workspace) -> list[LogEntry]:
+        async with opened(workspace, "logs") as targets:
+            calls = targets.calls(targets.one("Lake"))
+            return [entry async for entry in read_logs(calls, {}, page=1)]
+
+    with pytest.raises(InvalidResponse, match="does not end"):
+        world.run(read)
+
+
 RUNS, LOGS = {"path": "*/runs/"}, {"path": "*/logs/"}
 BODIES: list[Any] = [
     {"results": [{"id": "a", "status": 5}], "next": None},
