@@ -210,9 +210,8 @@ class Drawing:
             body["name"] = self.dice.choice(("web", "APP", "Lab", "Web"))
         add = _addition("a.yaml", "project", key, body)
         twin = {**body, "_uid": f"p{self.number()}", "name": body["name"].swapcase()}
-        return (
-            add if self.chance(0.8) else _all(add, _addition("b.yaml", "project", f"{key}2", twin))
-        )
+        both = _all(add, _addition("b.yaml", "project", f"{key}2", twin))
+        return both if self.chance(0.6) else add
 
     def rename(self) -> Edit:
         name, keeps, (_, key, old) = self.free_name(), self.chance(0.25), self._one()
@@ -616,7 +615,7 @@ PATCHES: Mapping[str, tuple[str, Sequence[Body]]] = {
 }
 """The edits that merge one of some values into a resource of a kind."""
 EDITS = _weights(
-    "add_export 3, add_twin 2, add_project 1, rename 4, rename_project 2, rekey 9",
+    "add_export 3, add_twin 2, add_project 2, rename 4, rename_project 2, rekey 9",
     "rekey_project 1.5, swap_names 2.5, swap_keys 1, swap_project_keys 1",
     "change_integration 0.5, move 2, refer 1, remove 5, remove_project 4",
     "remove_all 1, recreate 2, absent 1.5, absent_project 1.5, change_field 5, change_model 1",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.kind import Action
+from reconciler.model.kind import SINCE_2026, Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note, Plan, Refusal
 from reconciler.model.resource import Lifecycle, Resource, State
@@ -157,6 +157,21 @@ def test_plan_i1_a_project_that_was_renamed_in_the_service() -> None:
     assert refusal.addresses == (WEB.address, LAKE)
     beside = replace(WEB, lifecycle=Lifecycle(beside=("Web (prod)",)))
     assert not refused(planned(desired_of(beside, export()), live, base=BEFORE))
+
+
+@pytest.mark.parametrize("dialect", [None, *Dialect])
+def test_model_f6_plan_i5_project_names_that_differ_only_in_case(dialect: Dialect | None) -> None:
+    """The server refuses a second one, so the plan does."""
+    new, other = project("a", name="New"), project("b", name="NEW")
+    desired = desired_of(new, other, project("c", name="Else"), project(name="web"))
+    live = live_of(live_project(), dialect=dialect)
+    refusals = refused(planned(desired, live), "name-taken")
+    is_refused = dialect in SINCE_2026
+    assert [item.addresses for item in refusals] == [(other.address,), (WEB.address,)] * is_refused
+    if is_refused:
+        assert "project.a is created with the name 'New'" in refusals[0].message
+        assert "attempt: [name-taken]" in (refusals[0].allow or "")
+    assert not refused(planned(desired, live, Policy(attempt=("name-taken",))), "name-taken")
 
 
 # Objects of another tool
