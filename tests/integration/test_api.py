@@ -9,7 +9,7 @@ import re
 import runpy
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ import pytest
 import reconciler
 from reconciler import Runtime, Workspace, api
 from reconciler.commands.apply.execution import Screen, apply
-from reconciler.commands.projects import ProjectDetails
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
 from reconciler.model.settings import PlanOptions
@@ -121,74 +120,41 @@ def test_importing_the_api_is_cheap() -> None:
     assert not {"httpx", "msgspec", "yaml", "click", "asyncio", "reconciler.commands"} & modules
 
 
-def test_the_reset_of_a_token_is_approved_without_showing_it(
+def test_what_is_asked_when_and_that_nothing_is_sent_without_approval(
     emulator: RunningEmulator, tmp_path: Path
 ) -> None:
-    given = workspace(tmp_path, emulator)
-    (line,) = asyncio.run(reconciler.projects(given)).projects
-    before = asyncio.run(reconciler.show_project(given, line.id, reveal=True)).fields["api_token"]
-    asked: list[ProjectDetails] = []
-
-    async def approve(details: ProjectDetails) -> bool:
-        asked.append(details)
-        return True
-
-    after = asyncio.run(reconciler.reset_token(given, line.id, approve=approve, reveal=True))
-    assert after.fields["api_token"] != before
-    assert [details.fields["api_token"] for details in asked] == ["***"]
-
-
-NOT_APPROVED = (ReconcilerError, "not approved; nothing was sent")
-NO_TERMINAL = (BadUsage, "no terminal to ask for approval")
-NEW_TOKEN = "{deny: [new-api-token]}"
-
-
-@pytest.mark.parametrize(
-    ("policy", "answer", "error", "log"),
-    [
-        pytest.param("{}", True, None, "show approve report", id="approved"),
-        pytest.param("{}", False, NOT_APPROVED, "show approve", id="not approved"),
-        pytest.param(
-            NEW_TOKEN, True, (RefusedByPolicy, "policy"), "show", id="refused: no question"
-        ),
-        pytest.param("{}", None, NO_TERMINAL, "", id="without a way to approve nothing is read"),
-    ],
-)
-def test_what_is_asked_when_and_that_nothing_is_sent_without_approval(
-    emulator: RunningEmulator,
-    tmp_path: Path,
-    policy: str,
-    answer: bool | None,
-    error: tuple[type[Exception], str] | None,
-    log: str,
-) -> None:
-    settings = f"version: 1\npolicy: {policy}\n"
-    write(tmp_path, {"reconciler.yaml": settings, "web.yaml": "projects: {web: {name: Web}}\n"})
     said: list[str] = []
 
-    async def approve(_: object) -> bool:
-        said.append("approve")
-        return bool(answer)
+    def applied(answer: bool | None, policy: str = "{}") -> bool:
+        async def approve(_: object) -> bool:
+            said.append("approve")
+            return bool(answer)
 
-    def applied() -> bool:
-        now = datetime(2026, 1, 1, tzinfo=UTC)
+        said.clear()
+        settings = f"version: 1\npolicy: {policy}\n"
+        write(tmp_path, {"reconciler.yaml": settings, "web.yaml": "projects: {web: {name: Web}}\n"})
         applying = apply(
-            Workspace(tmp_path, runtime=Runtime(emulator.environ(), now=lambda: now)),
+            Workspace(tmp_path, runtime=Runtime(emulator.environ())),
             PlanOptions(no_inventory=True),
-            approve=approve if answer is not None else None,
+            approve=None if answer is None else approve,
             screen=Screen(lambda *_: said.append("show"), lambda _: said.append("report")),
         )
         return bool(asyncio.run(applying).ended.report.done)
 
-    if error is not None:
-        with pytest.raises(error[0], match=error[1]):
-            applied()
-        assert (said, emulator.writes()) == (log.split(), [])
-    else:
-        assert applied()
-        # An empty plan needs no approval.
-        assert not applied()
-        assert said == [*log.split(), "show", "report"]
+    with pytest.raises(BadUsage, match="no terminal to ask for approval"):
+        applied(None)
+    assert said == []
+    with pytest.raises(ReconcilerError, match="not approved; nothing was sent"):
+        applied(answer=False)
+    assert said == ["show", "approve"]
+    with pytest.raises(RefusedByPolicy):
+        applied(answer=True, policy="{deny: [new-api-token]}")
+    assert (said, emulator.writes()) == (["show"], [])
+    assert applied(answer=True)
+    assert said == ["show", "approve", "report"]
+    # An empty plan needs no approval.
+    assert not applied(answer=True)
+    assert said == ["show", "report"]
 
 
 def test_errors_are_exceptions(emulator: RunningEmulator, tmp_path: Path) -> None:

@@ -70,29 +70,6 @@ def test_an_id_has_8_to_64_hex_digits_and_excludes_a_saved_plan(
 # Saved plans.
 
 
-def test_a_partial_saved_plan_fails_if_its_selection_still_differs(
-    tmp_path: Path, emulator: RunningEmulator
-) -> None:
-    folder, saved = tmp_path / "w", tmp_path / "plan.json"
-
-    def run(*words: str | Path, **lake: Any) -> Ran:
-        write(folder, workspace(lake=lake, sea={}))
-        return reconciler(*words, "-C", folder, environ=emulator.environ())
-
-    assert run("apply", "--auto-approve", paused=True).code == 0
-    only = ("--target", "batch_export.lake", "--out", saved)
-    after: dict[str, Any] = {"interval": "day", "paused": False}
-    assert "1 to update, 1 to unpause" in run("plan", *only, **after).out
-    match = {"method": "POST", "path": "*/unpause/"}
-    emulator.admin(
-        "PUT", "faults", [{"match": match, "fault": "edit", "set": {"interval": "week"}}]
-    )
-    applied = run("apply", saved, **after)
-    assert applied.code == 3
-    assert 'interval  "week" -> ' in applied.err
-    assert "batch_export.sea" not in applied.err
-
-
 def test_r15_one_change_in_300_resources_is_a_small_plan(
     tmp_path: Path, service_of: StartService
 ) -> None:
@@ -332,16 +309,6 @@ def test_a_secret_from_a_command_is_masked_in_the_logged_plan(
     assert (ran.code, "prefix" in text, "a command" in text) == (0, True, False), ran.err
 
 
-def test_the_log_of_a_killed_run_can_be_read(saved: Saved, tmp_path: Path) -> None:
-    """Its last line may be cut off."""
-    log = tmp_path / "audit.jsonl"
-    assert saved.apply("--log-file", log).code == 0
-    log.write_text(log.read_text() + '{"time": "2026-01-01T00:00')
-    audited = reconciler("show", log)
-    assert audited.code == 0, audited.err
-    assert "~ done  update batch_export.a" in audited.out
-
-
 # Deletions: what keeps a project, what its deletion deletes, and what is left to do.
 
 
@@ -418,26 +385,6 @@ def test_fidelity_f2_a_project_is_deleted_with_its_exports(
     assert ("No changes." in again.out, "note:" in again.out) == (True, False)
 
 
-@pytest.mark.parametrize("dialect", ["interface", "2026"])
-def test_a_saved_deletion_of_a_project_continues(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    """Newer servers list the project while its deletion is pending."""
-    old = Old(tmp_path, service_of, *"ab", dialect=dialect)
-    service, saved = old.repo.running, tmp_path / "plan.json"
-    assert old.repo.run("plan", "--out", saved).code == 0
-    refusal = {"match": {"method": "DELETE"}, "fault": "error", "status": 403}
-    service.admin("PUT", "faults", [refusal])
-    assert old.repo.run("apply", saved).code == 3
-    assert old.names()["Old"] == ["a", "b"]
-    service.admin("DELETE", "faults")
-    # Another client deletes one of them in the meantime.
-    service.call("DELETE", service.path_of("a"))
-    assert old.repo.run("apply", saved).code == 0
-    assert old.names() == {"Web": ["lake"]}
-    assert old.repo.run("apply", saved).code == 0
-
-
 def test_a_project_whose_exports_cannot_be_listed_is_not_planned(
     service_of: StartService, tmp_path: Path
 ) -> None:
@@ -448,65 +395,53 @@ def test_a_project_whose_exports_cannot_be_listed_is_not_planned(
     assert (ran.code, "403" in ran.err, "project.old" in ran.out) == (1, True, False)
 
 
-# The calls of one apply, its plan and its verification included.
+# The calls of one apply, its plan and its verification included. The benchmarks have others.
 
-
-def projects(count: int = 100, **fields: Any) -> dict[str, Any]:
-    return {f"p{number}": {"name": f"P{number}", **fields} for number in range(count)}
+HUNDRED = range(100)
+PROJECTS = {f"p{n}": {"name": f"P{n}"} for n in HUNDRED}
+GONE = {key: {**project, **ABSENT} for key, project in PROJECTS.items()}
 
 
 def exports(*, apart: bool = False, **fields: Any) -> dict[str, Any]:
     """Return exports in one project, or in one each."""
-    return {f"e{n}": {"project": f"p{n if apart else 0}", **fields} for n in range(100)}
+    return {f"e{n}": {"project": f"p{n if apart else 0}", **fields} for n in HUNDRED}
 
 
-IN_ONE = declared(projects(1), **exports())
 CALLS = {
-    "update projects, fields of the list": (
-        *(declared(projects()), declared(projects(timezone="Europe/Berlin")), 210),
-    ),
-    "update projects, settings": (
-        declared(projects(anonymize_ips=True)),
-        declared(projects(anonymize_ips=False)),
+    "settings of projects": (
+        declared({key: {**project, "anonymize_ips": True} for key, project in PROJECTS.items()}),
+        declared({key: {**project, "anonymize_ips": False} for key, project in PROJECTS.items()}),
         310,
     ),
-    "update exports": (IN_ONE, declared(projects(1), **exports(interval="day")), 115),
-    "delete exports": (IN_ONE, declared(projects(1), **exports(**ABSENT)), 210),
-    "delete projects": (declared(projects()), declared(projects(**ABSENT)), 310),
+    "delete exports": (
+        declared(PROJECTS, **exports()),
+        declared(PROJECTS, **exports(**ABSENT)),
+        210,
+    ),
     "delete projects with an export each": (
-        declared(projects(), **exports(apart=True)),
-        declared(projects(**ABSENT), **exports(apart=True, **ABSENT)),
+        declared(PROJECTS, **exports(apart=True)),
+        declared(GONE, **exports(apart=True, **ABSENT)),
         310,
     ),
 }
 
 
-@pytest.mark.parametrize(
-    ("dialect", "is_saved"), [*((dialect, False) for dialect in DIALECTS), ("interface", True)]
-)
+@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("case", CALLS)
 def test_performance_calls_of_an_apply(
-    case: str, dialect: str, service_of: StartService, tmp_path: Path, *, is_saved: bool
+    case: str, dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    """One of a saved plan reads again what the plan depends on, however old the plan is."""
     before, after, most = CALLS[case]
-    # A deletion is pending there, and read again.
-    most += 100 * (is_saved or (case.startswith("delete projects") and dialect == "2026"))
-    service, saved = service_of(None, "--dialect", dialect), tmp_path / "saved.json"
-
-    def calls_of(command: str, *words: str | Path) -> int:
-        service.clear_requests()
-        ran = reconciler(command, "-C", tmp_path / "w", *words, environ=service.environ())
-        assert ran.code == 0, ran.err
-        return len(service.requests())
-
+    if case.startswith("delete projects") and dialect == "2026":
+        most += 100  # A deletion is pending there, and read again.
+    service, folder = service_of(None, "--dialect", dialect), tmp_path / "w"
     settings = "version: 1\npolicy: {allow_project_deletion: true}\n"
-    write(tmp_path / "w", {"reconciler.yaml": settings, "a.yaml": before})
-    calls_of("apply", "--auto-approve")
-    write(tmp_path / "w", {"a.yaml": after})
-    if is_saved:
-        calls_of("plan", "--out", saved)
-    assert calls_of("apply", saved if is_saved else "--auto-approve") <= most
+    for resources in (before, after):
+        write(folder, {"reconciler.yaml": settings, "a.yaml": resources})
+        service.clear_requests()
+        ran = reconciler("apply", "-C", folder, "--auto-approve", environ=service.environ())
+        assert ran.code == 0, ran.err
+    assert len(service.requests()) <= most
 
 
 # Failures of keys, networks and files: one message, the exit code, and nothing applied.

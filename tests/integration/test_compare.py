@@ -115,17 +115,6 @@ def test_differences_are_apart_from_intended_ones(folder: Path) -> None:
     assert "--verbose" not in verbose.out
 
 
-def test_markdown_has_a_row_for_each_difference(folder: Path) -> None:
-    ran = run(folder, "compare", "staging", "production", "--format", "markdown")
-    rows = [
-        line.split(" | ")[1:4] for line in ran.out.splitlines() if "`batch_export.lake`" in line
-    ]
-    assert ["`interval`", "`day`", "`hour`"] in rows
-    assert ["`paused`", "not set", "`true`"] in rows
-    assert "**Only in staging**\n" in ran.out
-    assert "| + | `batch_export.beta` |" in ran.out
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -7,10 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 
-from reconciler.commands.program import COMMANDS, command_of
 from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write
 from tests.support.limits import TIMEOUT
@@ -92,18 +90,6 @@ def test_files_that_are_broken_or_hostile_leave_values_out(
     assert values("plan", "-C", folder, "-e", "") == []
     assert values("plan", "-C", folder, "--target", "") in ([], ["project.ok"])
     assert values("plan", "-C", folder / "missing", "--target", "") == []
-
-
-def test_every_command_with_environments_completes_them() -> None:
-    # The environment of `init` is a new one.
-    for name in COMMANDS.keys() - {"init"}:
-        command = command_of(name)
-        context = click.Context(command)
-        context.params["folder"] = ACME
-        for param in command.params:
-            if param.name in ("environment", "first", "second") and "NAME" in str(param.metavar):
-                items = param.shell_complete(context, "")
-                assert [item.value for item in items] == ENVIRONMENTS, name
 
 
 def program_of(shell: str) -> str:

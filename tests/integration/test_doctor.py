@@ -259,8 +259,6 @@ def test_trap_15_65_an_existing_export_is_tested_with_what_would_be_applied(
 LACKING = "the organization lacks the feature data_pipelines: add the addon"
 DENIED = {"status": "Failed", "message": f"denied for {SECRET}"}
 KNOWN = no_op_export("Known")
-
-
 EMPTY = "secret ${secret:env:PASSWORD} is empty"
 NEWEST, OLDER = ("2026", seed(), TESTED), ("2025", seed(KNOWN), OLD)
 NOT_OFFERED = "not tested: servers of dialect %s do not offer tests to API keys"

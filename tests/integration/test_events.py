@@ -6,15 +6,13 @@ import json
 import os
 import resource
 import signal
-import socket
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -22,7 +20,7 @@ from tests.support import declared
 from tests.support.cli import Ran, reconciler, write
 from tests.support.devices import NEEDS_FULL_DISK
 from tests.support.emulator import RunningEmulator
-from tests.support.limits import TIMEOUT, time_limit, until
+from tests.support.limits import time_limit, until
 
 COUNT = 12
 PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -276,26 +274,3 @@ def test_ctrl_c_while_the_program_is_imported_prints_no_traceback(tmp_path: Path
         process.send_signal(signal.SIGINT)
         assert process.communicate() == (b"", b"")
     assert process.returncode == -signal.SIGINT
-
-
-_SERVING = """
-import signal
-from reconciler.commands.demo import embedded_service
-with embedded_service() as service:
-    print(service["base_url"], flush=True)
-    signal.pause()
-"""
-
-
-def test_the_embedded_service_of_a_command_ends_if_the_command_is_killed() -> None:
-    words = [sys.executable, "-c", _SERVING]
-    with subprocess.Popen(words, **PIPES) as process, time_limit(process):
-        assert process.stdout is not None
-        address = urlsplit(process.stdout.readline().decode().strip())
-        process.kill()
-    # A service that still listens accepts the connection and does not close it: a time-out.
-    with suppress(ConnectionError):
-        while True:
-            ours = socket.create_connection((address.hostname, address.port), timeout=TIMEOUT)
-            with ours:
-                ours.recv(1)

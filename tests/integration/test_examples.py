@@ -13,9 +13,8 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT, StartService
-from tests.support.cli import Ran, reconciler
+from tests.support.cli import reconciler
 from tests.support.declared import seed
-from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
 from tests.support.simulated import no_op_export
 from tests.support.tours import Tour
@@ -137,42 +136,6 @@ def test_the_workflows_of_the_monorepo_are_those_of_init(
         text = re.sub('SOURCE: ".*"', 'SOURCE: "ADDRESS-OF-RECONCILER"', path.read_text())
         golden(committed / path.name, re.sub('COMMIT: ".*"', 'COMMIT: "FULL-COMMIT-ID"', text))
     assert {path.name for path in committed.iterdir()} == {it.name for it in workflows.iterdir()}
-
-
-def test_the_large_example_is_applied_from_a_saved_plan_and_rotated(
-    copy: Callable[[str], Path], emulator: RunningEmulator, tmp_path: Path
-) -> None:
-    acme, saved = copy("acme"), tmp_path / "plan.json"
-    texts = (path.read_text() for path in acme.glob("exports/*.yaml"))
-    names = re.findall(r"\$\{secret:env:(\w+)\}", "".join(texts))
-    environ = {name: f"very-secret-{name.lower()}" for name in names}
-    environ["ACME_STAGING_URL"] = emulator.base_url
-    environ["ACME_STAGING_ORGANIZATION"] = emulator.organization
-    environ["ACME_STAGING_API_KEY"] = emulator.api_key
-
-    def run(*words: str | Path, **more: str) -> Ran:
-        ran = reconciler(*words, environ={**environ, **more})
-        assert ran.code == 0, ran.err
-        return ran
-
-    made = run("plan", "--out", saved)
-    plan = "Plan: 15 to create, 0 to update, 0 to delete (15 resources; 1 unmanaged, list with"
-    assert plan in made.out
-    assert re.search(r"\n {6}22 calls, about [\w ]+\.\n$", made.out), made.out
-    # A saved plan does not contain the estimate, which depends on the limits of the moment.
-    assert run("show", saved).out == re.sub(r" +\d+ calls, about .*\n$", "", made.out)
-    assert "Applied: 15 created" in run("apply", saved).out
-    assert "No changes" in run("plan").out
-
-    emulator.clear_requests()
-    before = emulator.exports()["Web persons to S3"]["secrets"]
-    words = ("apply", "--auto-approve", "--rotate-secrets", "batch_export.web-persons-s3")
-    ran = run(*words, ACME_AWS_SECRET_ACCESS_KEY="another-one")
-    after = emulator.exports()["Web persons to S3"]["secrets"]
-    assert after["aws_access_key_id"] == before["aws_access_key_id"]
-    assert after["aws_secret_access_key"] != before["aws_secret_access_key"]
-    assert [method for method, _ in emulator.writes()] == ["PATCH"]
-    assert "another-one" not in ran.out + ran.err
 
 
 def test_experience_22_the_demo_runs_to_its_end_without_colours_in_a_file() -> None:

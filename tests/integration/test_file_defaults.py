@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from reconciler.files.loading import load
-from reconciler.model.resource import Desired
 from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write
 from tests.support.drifting import Applied
@@ -63,10 +62,6 @@ def run(folder: Path, command: str, *words: str) -> Ran:
     return reconciler(command, "-C", folder, *words)
 
 
-def desired(folder: Path) -> Desired:
-    return load(folder, environment="staging", environ={}).desired
-
-
 def test_show_names_the_file_of_the_defaults(folder: Path) -> None:
     ran = run(folder, "show", "lake-app", "-e", "staging")
     lines = {line.split(":")[0].strip(): line for line in ran.out.splitlines()}
@@ -106,11 +101,11 @@ def test_pull_writes_into_the_defaults_of_the_only_resource(
 
 
 def test_mv_follows_the_project_of_the_defaults(folder: Path) -> None:
-    before = desired(folder)
+    before = load(folder, environment="staging", environ={}).desired
     ran = run(folder, "mv", "web", "shop")
     assert ran.err == "Renamed project.web to project.shop in 2 files\n"
     assert (folder / "lake.yaml").read_text() == LAKE.replace("project: web", "project: shop")
-    after = desired(folder)
+    after = load(folder, environment="staging", environ={}).desired
     assert [item.spec for item in after.in_order()] == [item.spec for item in before.in_order()]
 
 

@@ -12,13 +12,11 @@ from msgspec.structs import replace
 
 from reconciler.commands.gaps import GapReport, gaps
 from reconciler.model.public import as_json
-from reconciler.model.settings import ClientOptions, Window
 from reconciler.render.options import COMMENT_LIMIT
-from tests.conftest import LONG, StartService
 from tests.support.cli import write
 from tests.support.emulator import DIALECTS
 from tests.support.reports import written
-from tests.support.simulated import BEGIN, Begin, Simulated, no_op_export, simulated
+from tests.support.simulated import BEGIN, Begin, Simulated, no_op_export
 
 
 def judged(world: Simulated) -> GapReport:
@@ -91,21 +89,6 @@ def test_trap_15_53_days_of_2025_are_in_utc_and_weeks_never_run(begin: Begin) ->
     assert unknown == ["the server never runs exports with interval 'week'"]
 
 
-def test_runs_of_the_list_make_calls_unnecessary(begin: Begin) -> None:
-    world = begin("2026", "2026-10-01T10:30:00Z")
-    world.create("Daily", interval="day", timezone="UTC")
-    hourly = world.create("Hourly")
-    world.advance(days=20)
-    world.service.clear_requests()
-    result = world.run(gaps)
-    paths = [request["path"] for request in world.service.requests()]
-    assert [path for path in paths if path.endswith("/runs/")] == [
-        f"/api/projects/1/batch_exports/{hourly}/runs/"
-    ] * 2
-    assert result.calls == len(paths)
-    assert "No gaps." in written("gaps", "text", result.report)
-
-
 def test_the_report_is_text_markdown_and_json(begin: Begin) -> None:
     world = begin("2026")
     lake = world.create("Lake | `x` \x1b[31m")
@@ -128,22 +111,6 @@ def test_the_report_is_text_markdown_and_json(begin: Begin) -> None:
     assert (content["gaps"], content["repairable"]) == (2, 1)
     listed = [gap["state"] for item in content["objects"] for gap in item["gaps"]]
     assert sorted(listed) == ["billing", "failed"]
-    gap = replace(report.objects[-1].gaps[0], intervals=2015)
-    many = replace(report, objects=(replace(report.objects[-1], gaps=(gap,), expected=2015),))
-    assert "2,015 of 2,015 intervals" in written("gaps", "text", many)
-
-
-def test_reading_many_exports_keeps_to_the_rate(service_of: StartService, tmp_path: Path) -> None:
-    exports = [no_op_export(f"Lake {number}") for number in range(5_000 if LONG else 30)]
-    projects = [{"id": 1, "name": "Web", "batch_exports": exports}]
-    seed = {"organizations": [{"name": "Acme", "projects": projects}]}
-    service = service_of(seed, "--dialect", "2026")
-    world = simulated(service, tmp_path, at=service.admin("GET", "clock")["now"])
-    world.advance(days=2)
-    client = ClientOptions(rate=(Window(20, 60.0),))
-    result = world.run(lambda it: gaps(replace(it, client=client)))
-    assert result.calls <= 3 * len(exports) + len(exports) // 100 + 5
-    assert sum(world.waits) >= (result.calls / 20 - 2) * 60
 
 
 @pytest.mark.parametrize(("count", "names"), [(3, 3), (4, 0)])

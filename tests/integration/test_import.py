@@ -19,7 +19,6 @@ from tests.conftest import ROOT, StartService
 from tests.support.cli import Ran, reconciler
 from tests.support.emulator import RunningEmulator
 from tests.support.fields import QUERIES
-from tests.support.git import Git
 from tests.support.importing import SECRET, an_export, new_workspace, resources
 from tests.support.importing import run_import as run
 from tests.support.importing import run_plan as plan
@@ -213,19 +212,6 @@ def test_what_is_written(
     check_plan(folder, twins)
 
 
-def test_objects_of_one_name_are_pinned_and_an_id_selects_one(
-    twins: RunningEmulator, tmp_path: Path
-) -> None:
-    imported(tmp_path / "all", twins)
-    exports = resources(tmp_path / "all")["batch_exports"]
-    ids = {export["id"] for export in exports.values() if export["name"] == "Twin"}
-    assert len(ids) == 2
-    for id_ in ids:
-        imported(tmp_path / id_, twins, id_)
-        (only,) = resources(tmp_path / id_)["batch_exports"].values()
-        assert (only["name"], only["id"]) == ("Twin", id_)
-
-
 SIBLINGS = """\
 batch_exports:
   orders: # the first
@@ -402,16 +388,6 @@ def test_issue_32_exports_with_the_same_account_share_variables(
     assert (used["g"], used["h"]) == (["G_TOKEN"], ["H_TOKEN"])
 
 
-def test_with_an_inventory_the_plan_is_empty_too(twins: RunningEmulator, tmp_path: Path) -> None:
-    """The references are new since the apply, but the objects are not: nothing is sent."""
-    folder = new_workspace(tmp_path)
-    Git.init(folder).commit("empty")
-    applied = reconciler("apply", "-C", folder, "--auto-approve", environ=twins.environ())
-    assert applied.code == 0, applied.err
-    assert run(folder, twins).code == 0
-    check_plan(folder, twins)
-
-
 def test_what_is_left_out_has_a_reason(twins: RunningEmulator, tmp_path: Path) -> None:
     pasted = an_export("Pasted")
     pasted["destination"]["config"]["table_name"] = f"t_{SECRET}"
@@ -487,7 +463,7 @@ def test_a_limited_key_imports_projects_by_id_and_pins_them(
     check_plan(folder, shop, **key)
 
 
-def test_a_dry_run_prints_a_patch_and_the_rest_on_stderr(
+def test_a_dry_run_prints_a_patch_and_json_is_for_scripts(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     literal = MINE.replace("${secret:env:RECONCILER_SECRET_TOKEN}", SECRET)
@@ -498,32 +474,30 @@ def test_a_dry_run_prints_a_patch_and_the_rest_on_stderr(
     assert "Would import: 2 projects, 2 batch_exports into 1 file (1 existing)" in ran.err
     assert SECRET not in ran.out + ran.err
     assert contents(folder)["resources.yaml"] == literal
+
     fresh = new_workspace(tmp_path / "fresh")
-    diff = run(fresh, shop, "--dry-run").out
+    planned = json.loads(run(fresh, shop, "--format", "json", "--dry-run").out)
+    diff = run(fresh, shop, "--dry-run", "Orders").out
     assert diff.startswith("--- /dev/null\n+++ b/projects/")
     assert list(contents(fresh)) == ["reconciler.yaml"]
-    git = ["git", "-C", str(fresh), "apply", "-p1", "-"]
-    subprocess.run(git, input=diff, text=True, check=True)
-    check_plan(fresh, shop)
-
-
-def test_json_for_scripts(shop: RunningEmulator, tmp_path: Path) -> None:
-    folder = new_workspace(tmp_path)
-    ran = run(folder, shop, "--format", "json", "Orders")
-    assert ran.code == 0
-    result = json.loads(ran.out)
-    (resource,) = result["resources"]
-    assert resource == {
-        "address": "batch_export.orders",
-        "name": "Orders",
-        "id": shop.exports()["Orders"]["id"],
-        "file": "projects/shop.yaml",
-    }
+    result = json.loads(run(fresh, shop, "--format", "json", "Orders").out)
+    assert (planned["written"], result["written"], len(planned["resources"])) == (False, True, 4)
+    assert result["resources"] == [
+        {
+            "address": "batch_export.orders",
+            "name": "Orders",
+            "id": shop.exports()["Orders"]["id"],
+            "file": "projects/shop.yaml",
+        }
+    ]
     assert result["files"] == [{"path": "projects/shop.yaml", "new": True}]
     variables = [item["variable"] for item in result["secrets"]]
     assert variables == ["RECONCILER_SECRET_ORDERS_PASSWORD", "RECONCILER_SECRET_ORDERS_USER"]
-    again = json.loads(run(folder, shop, "--format", "json", "--dry-run").out)
-    assert (result["written"], again["written"], len(again["resources"])) == (True, False, 3)
+    imported = contents(fresh)
+    (fresh / "projects/shop.yaml").unlink()
+    git = ["git", "-C", str(fresh), "apply", "-p1", "-"]
+    subprocess.run(git, input=diff, text=True, check=True)
+    assert contents(fresh) == imported
 
 
 def test_a_second_environment_gets_its_own_keys(shop: RunningEmulator, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,13 +19,12 @@ from reconciler.model.values import SecretRef
 from reconciler.service.live import read_live
 from tests.conftest import StartService
 from tests.support import worlds
-from tests.support.cli import Ran, reconciler, write
-from tests.support.declared import NOOP, seed, workspace
+from tests.support.declared import NOOP, seed
 from tests.support.emulator import DIALECTS, RunningEmulator
 from tests.support.fields import BY_INTEGRATION, INLINE, INTEGRATIONS, QUERIES
 from tests.support.simulated import no_op_export
 from tests.support.transport import connected, resolver
-from tests.support.worlds import KINDS, export, project, s3
+from tests.support.worlds import KINDS, export, project
 
 WEB = ParentRef(id="1")
 CAPTURE = "https://eu.i.posthog.com/batch/"
@@ -200,18 +198,6 @@ def test_plan_d10_a_create_without_a_required_field_is_refused_if_the_service_re
     assert "HTTP 0 lacks token" in refused(running, to_each(lack))
 
 
-def test_plan_d10_what_every_service_requires_is_refused_if_the_version_is_unknown() -> None:
-    desired = worlds.desired_of(
-        project(),
-        export(destination={"type": "HTTP", "config": {"url": CAPTURE}}),
-        export("sea", destination={"type": "Postgres", "config": {"database": "d"}}),
-    )
-    (refusal,) = worlds.planned(desired, worlds.live_of(dialect=None)).refusals
-    assert refusal.message == (
-        "batch_export.lake: the server requires token for destination type HTTP"
-    )
-
-
 def variants_of(resource: Resource) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield changes of an export that some servers refuse, and one that all accept."""
     destination = resource.spec["destination"]
@@ -257,20 +243,6 @@ def test_an_update_is_refused_in_the_plan_if_the_service_refuses_it(
     assert compared > len(ids)
 
 
-def test_experience_19_the_first_plan_of_a_new_project_knows_the_newest_service(
-    running: RunningEmulator,
-) -> None:
-    running.clear_requests()
-    bucket = {"type": "S3", "config": config_of(INLINE["S3"])}
-    plan = planned(running, in_web("first", destination=bucket))
-    calls = [request["path"] for request in running.requests()]
-    assert calls.count("/api/personal_api_keys/@current/") == 1
-    assert all(request["method"] == "GET" for request in running.requests())
-    is_newest = plan.source.dialect is Dialect.V2026
-    assert bool(plan.refusals) is is_newest
-    assert (answer(running, plan.effective[0]) >= 400) is is_newest
-
-
 def test_model_f7_a_plan_without_exports_knows_the_newest_service(running: RunningEmulator) -> None:
     """Two projects whose names differ only in case: the second one is refused by newer servers."""
     plan = planned(running, project("a", name="New"), project("b", name="NEW"))
@@ -279,34 +251,3 @@ def test_model_f7_a_plan_without_exports_knows_the_newest_service(running: Runni
     path = "/api/organizations/org/projects/"
     answers = [running.call("POST", path, change.body).status_code for change in plan.effective]
     assert answers == [201, 409 if is_newest else 201]
-
-
-@pytest.mark.parametrize("status", [404, 403])
-def test_a_key_that_cannot_be_read_leaves_the_dialect_unknown(
-    running: RunningEmulator, status: int
-) -> None:
-    match = {"path": "/api/personal_api_keys/@current/"}
-    running.admin("PUT", "faults", [{"match": match, "fault": "error", "status": status}])
-    plan = planned(running, in_web("first"))
-    assert plan.source.dialect is None
-    assert not plan.refusals
-
-
-def test_experience_19_apply_sends_nothing_that_the_service_is_known_to_refuse(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    running = service_of(seed_of(), "--dialect", "2026")
-    folder, auto = write(tmp_path / "w", workspace(lake={"destination": s3()})), "--auto-approve"
-
-    def run(*words: str) -> Ran:
-        return reconciler(*words, "-C", folder, environ=running.environ())
-
-    refused = run("apply", auto)
-    assert refused.code == 5
-    assert "[not-accepted]" in refused.out + refused.err
-    assert "resources.yaml:" in refused.out + refused.err
-    assert running.writes() == []
-    assert run("plan", "--exclude", "batch_export.lake").code == 0
-    write(folder, {"reconciler.yaml": "version: 1\npolicy: {attempt: [not-accepted]}\n"})
-    assert run("apply", auto).code == 3
-    assert running.writes() == [("POST", "batch_exports")]

@@ -74,17 +74,6 @@ def test_an_export_that_another_client_creates_at_once_is_reported(
     assert f"hint: pin the intended one: batch_exports: {{lake: {{id: {ids[-1]}}}}}" in shown
 
 
-def test_a_key_that_is_limited_to_projects_uses_their_paths(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    web = {"id": 1, "name": "Web", "batch_exports": [EXPORT]}
-    running = service_of(seed(web, projects=[1]))
-    folder = workspace(tmp_path, {"web": {"id": "1", "name": "Web"}}, interval="day")
-    ran = apply(running, folder)
-    assert ran.code == 0, ran.err
-    assert [place.split()[0] for place in written(running)] == ["projects"]
-
-
 # Without the organization's list, a plan reads the lists of some projects.
 
 PROJECTS = {f"p{number}": {"name": f"P{number}"} for number in range(1, 7)}
@@ -122,13 +111,6 @@ def planned(world: Repo) -> tuple[list[str], str]:
     return [f"{item['action']} {item['address'].partition(':')[0]}" for item in changes], read
 
 
-def test_a_plan_says_what_it_does_not_read(world: Repo) -> None:
-    assert world.notes()["not-read"] == (
-        "batch_exports of 4 projects not read: none are declared there, and the server has no "
-        "list for the organization"
-    )
-
-
 _P5 = {"p5": {"name": "P5", "state": "absent"}}
 _ALL_BUT_2 = {key: project for key, project in PROJECTS.items() if key != "p2"}
 _DELETES_5 = ["delete batch_export.id", "delete project.p5"]
@@ -156,14 +138,6 @@ def test_a_plan_reads_the_projects_with_declared_removed_and_pinned_exports(
     }
     write(world.folder, {"resources.yaml": declared(projects, **own)})
     assert planned(world) == (changes, read)
-
-
-def test_the_project_of_a_removed_export_is_read_after_it_was_renamed(world: Repo) -> None:
-    """The inventory knows it by its id."""
-    write(world.folder, {"resources.yaml": declared(_ALL_BUT_2, e1=EXPORTS["e1"])})
-    path = f"/api/organizations/{world.running.organization}/projects/2/"
-    world.running.call("PATCH", path, {"name": "Two"}).raise_for_status()
-    assert planned(world) == ([], "12")
 
 
 @pytest.mark.parametrize("command", ["status", "import --dry-run"])

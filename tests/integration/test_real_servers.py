@@ -86,8 +86,6 @@ def test_import_drops_the_keys_that_a_migrated_export_kept(
 
 TABLE = {"database": "d", "schema": "s", "table_name": "t"}
 OLD = {"host": "h", "user": "u", "password": "a-secret-value"}
-
-
 INLINE = {
     "host": "h",
     "user": "${secret:env:RECONCILER_SECRET_TABLE_USER}",
@@ -106,7 +104,6 @@ INLINE = {
         ("Redshift", None, {"schema": "n", "integration": 6}, 6, 0),
         ("Postgres", 3, {"schema": "n"}, 3, 0),
         ("Postgres", 3, {"integration": None, **INLINE}, None, 0),
-        ("Postgres", None, {"schema": "n"}, None, 0),
     ],
     ids=lambda case: f"{case[0]}-{case[1]}-{case[3]}",
 )
@@ -168,10 +165,6 @@ RETURNED = {
                 "exclude_events": ["1", "a"],
                 "retired": "5",
             },
-        },
-        "Big": {
-            "type": "BigQuery",
-            "config": {"project_id": "p", "dataset_id": "d", "use_json_type": "True"},
         },
     },
     "2026": {

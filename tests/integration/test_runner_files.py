@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
-import pytest
-
 from reconciler.commands.screen import SUMMARY_LIMIT
 from reconciler.model.plan import encode
-from tests.support.cli import Ran, reconciler, write
+from tests.support.cli import Ran, reconciler
 from tests.support.worlds import (
     desired_of,
     export,
@@ -52,22 +49,6 @@ def shown(file: Path, folder: Path) -> tuple[Ran, Path, Path]:
     return ran, summary, outputs
 
 
-def test_show_writes_annotations_a_summary_and_outputs(tmp_path: Path) -> None:
-    file = saved(tmp_path)
-    ran, summary, outputs = shown(file, tmp_path)
-    assert ran.out.startswith("::warning title=update::")
-    assert "### staging: 1 to create, 1 to update" in summary.read_text(encoding="utf-8")
-    values = {name: value for name, _, value in _OUTPUT.findall(outputs.read_text())}
-    assert values.pop("plan_id") == json.loads(file.read_bytes())["plan_id"]
-    assert values == {
-        "changes": "true",
-        "to_add": "1",
-        "to_change": "1",
-        "to_destroy": "0",
-        "json_plan_path": str(file),
-    }
-
-
 def test_a_file_name_cannot_forge_an_output(tmp_path: Path) -> None:
     file = saved(tmp_path, name="a\nto_destroy=0\nend\nplan_id<<end\nx")
     _, _, outputs = shown(file, tmp_path)
@@ -94,21 +75,3 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     ran = reconciler("show", file, "--format", "github", environ={"GITHUB_OUTPUT": str(tmp_path)})
     assert ran.code == 1
     assert f"{tmp_path} can't be written: " in ran.err
-
-
-@pytest.mark.parametrize("output_format", ["text", "markdown", "html", "gitlab", "sarif"])
-def test_other_formats_write_no_files_of_the_runner(tmp_path: Path, output_format: str) -> None:
-    file = saved(tmp_path)
-    environ = {"GITHUB_OUTPUT": str(tmp_path / "outputs")}
-    ran = reconciler("show", file, "--format", output_format, environ=environ)
-    assert ran.code == 0, ran.err
-    assert ran.out
-    assert not (tmp_path / "outputs").exists()
-
-
-def test_the_workspace_of_a_saved_plan_places_its_annotations(tmp_path: Path) -> None:
-    workspace = write(tmp_path / "infra", {"reconciler.yaml": "version: 1\n"})
-    (tmp_path / ".git").mkdir()
-    file = saved(tmp_path)
-    ran = reconciler("show", file, "-C", workspace, "--format", "markdown")
-    assert ran.out.startswith("<!-- reconciler: staging infra -->\n")

@@ -11,7 +11,6 @@ from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.declared import s3, seed, workspace
 from tests.support.emulator import RunningEmulator
-from tests.support.git import Git
 from tests.support.simulated import no_op_export
 
 SECRETS = {"RECONCILER_SECRET_USER": "u-s-e-r", "RECONCILER_SECRET_PASSWORD": "pass-word"}
@@ -50,13 +49,11 @@ BACKFILL = ("backfill", "--gaps", "--auto-approve")
 NOTHING = [
     (("--target", "batch_export.web-lakee"), "'batch_export.web-lakee'", "web-lake?"),
     (("--target", "web-lakee"), "nothing matches 'web-lakee'", "batch_export.web-lake?"),
-    (("--target", "Events to the lakes"), "nothing matches", "batch_export.web-lake?"),
     (("--project", "Webb"), "nothing matches 'Webb'", "did you mean project.web?"),
     (("--project", "Team 04"), "nothing matches 'Team 04'", "did you mean project.web?"),
     (("--kind", "exports"), "unknown kind 'exports'", "did you mean 'batch_export'?"),
     (("--exclude", "x*"), "nothing matches 'x*'", "an address (kind.key), an id"),
     (("--rotate-secrets=batch_export.nope*",), "nothing matches 'batch_export.nope*'", "known"),
-    (("--target", "web-lake,orderss"), "nothing matches 'orderss'", "batch_export.orders?"),
     (("--target", "Hand-made"), '"Hand-made" (batch_export.id:', "`reconciler import "),
     (("--target", "web-lake", "--kind", "project"), "the options select no resource", ""),
 ]
@@ -143,46 +140,6 @@ def test_a_saved_plan_is_applied_again_although_it_renamed_its_target(
     assert service.exports()["New"]["paused"] is True
     again = run(folder, service, "apply", saved)
     assert (again.code, "No changes" in again.out) == (0, True), again.err
-
-
-def test_an_apply_is_verified_although_it_removed_or_renamed_its_target(
-    folder: Path, service: RunningEmulator
-) -> None:
-    git = Git.init(folder)
-    prune, app = "policy: {prune: true}\n", {"project": "app"}
-    write(folder, resources(prune, Gone=app, shared={"name": "Shared", **app}))
-    git.commit("start")
-    assert run(folder, service, "apply", "--auto-approve").code == 0
-    write(folder, resources(prune, shared={"name": "New", **app}))
-    git.commit("end")
-    ran = run(folder, service, "apply", "--auto-approve", "--target", "Gone")
-    assert ran.code == 0, ran.err
-    assert "Gone" not in service.exports()
-    again = run(folder, service, "apply", "--auto-approve", "--target", "Gone")
-    assert (again.code, "nothing matches 'Gone'" in again.err) == (64, True)
-    ran = run(folder, service, "apply", "--auto-approve", "--target", "Shared")
-    assert ran.code == 0, ran.err
-    assert "New" in service.exports()
-
-
-@pytest.mark.parametrize(
-    ("options", "imported"),
-    [
-        (("Hand*",), "hand-made"),
-        (("--project", "project.app", "--kind", "batch_exports"), "shared"),
-        (("--project", "2"), "shared"),
-        (("--project", "app", "Sha*"), "shared"),
-    ],
-)
-def test_experience_1_import_takes_any_name(
-    folder: Path, service: RunningEmulator, options: tuple[str, ...], imported: str
-) -> None:
-    ran = run(folder, service, "import", *options)
-    # The file beside is JSON, which is not edited.
-    assert (ran.code, "--into FILE" in ran.err) == (1, True)
-    ran = run(folder, service, "import", *options, "--into", "imported.yaml")
-    assert ran.code == 0, ran.err
-    assert f"batch_export.{imported}" in ran.out
 
 
 @pytest.mark.parametrize(

@@ -76,25 +76,12 @@ def test_apply_p2_the_seeds_of_the_page_are_valid() -> None:
     assert world.settings.auto_pause is False
 
 
-def test_apply_p2_a_reset_restores_the_past(service_of: StartService) -> None:
-    running = service_of({**SEED, "settings": {"auto_pause": False}})
-    assert running.admin("GET", "settings")["auto_pause"] is False
-    before = {run["id"] for run in runs_of(running, "Orders")}
-    running.call("DELETE", running.path_of("Orders"))
-    running.admin("PUT", "outcomes", [])
-    running.reset()
-    assert len({run["id"] for run in runs_of(running, "Orders")} & before) >= len(before) - 1
-    assert running.admin("GET", "settings")["auto_pause"] is False
-    assert len(running.admin("GET", "outcomes")["outcomes"]) == 2
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
         ({"lived": "three days"}, "lived must be a duration"),
         ({"lived": "1h"}, "is before the service lived"),
         ({"events": [{"pause": "Orders"}]}, "an event needs ago and one of"),
-        ({"events": [{"ago": "1h", "pause": "Orders", "unpause": "Orders"}]}, "one of"),
         ({"events": [{"ago": "1h", "pause": "Orders", "from": "1h"}]}, "unknown key 'from'"),
         ({"events": [{"ago": "1h", "pause": "Carts"}]}, "unknown export 'Carts'"),
         ({"events": [{"ago": "1h", "outcomes": [{"state": "x"}]}]}, "unknown key 'state'"),

@@ -176,7 +176,11 @@ def test_security_n3_gitlab_shows_no_results_that_a_merge_request_contains(
 def test_a_pod_applies_the_files_of_its_config_map(
     tmp_path: Path, emulator: RunningEmulator, programs: Path
 ) -> None:
-    config_map(tmp_path / "config")
+    # As a kubelet mounts files: links into a hidden folder.
+    write(tmp_path / "config/..2026_11_22", WORKSPACE)
+    (tmp_path / "config/..data").symlink_to("..2026_11_22")
+    for name in WORKSPACE:
+        (tmp_path / "config" / name).symlink_to(f"..data/{name}")
     (tmp_path / "workspace").mkdir()
     for overlay, code in (("base", 2), ("apply", 0)):
         pod = cron_job(overlay)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
@@ -188,11 +192,3 @@ def test_a_pod_applies_the_files_of_its_config_map(
         ended = bash(f"set -- {words}\n{script}", tmp_path, emulator.environ(), [programs])
         assert ended.returncode == code, ended.stdout
     assert "Web" in projects(emulator)
-
-
-def config_map(folder: Path) -> None:
-    """Write files as a kubelet mounts them: links into a hidden folder."""
-    write(folder / "..2026_11_22", WORKSPACE)
-    (folder / "..data").symlink_to("..2026_11_22")
-    for name in WORKSPACE:
-        (folder / name).symlink_to(f"..data/{name}")

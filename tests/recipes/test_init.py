@@ -46,6 +46,28 @@ def test_the_option_creates_a_workspace_or_uses_the_existing_one(git: Git) -> No
     assert "kept .github/workflows/reconciler-apply.yml" in again.err
 
 
+def test_existing_files_are_kept_and_an_unknown_environment_gets_none(git: Git) -> None:
+    files = {
+        ".gitlab-ci.yml": "mine: {}\n",
+        "reconciler.yaml": "version: 1\nenvironments: {production: {}}\n",
+    }
+    write(git.folder, files)
+    # Ecosystem 1: without a default branch it is the current one.
+    git.run("symbolic-ref", "HEAD", "refs/heads/master")
+    words = ("init", "-C", git.folder, "--ci", "gitlab", "-e")
+    refused = reconciler(*words, "prod")
+    assert (refused.code, "unknown environment 'prod'" in refused.err) == (64, True)
+    assert not (git.folder / ".gitlab").exists()
+    done = write_recipe("gitlab", InitOptions(git.folder, "production"))
+    written = (".gitlab/reconciler.yml", ".gitlab/reconciler-component.yml")
+    assert (done.written, done.kept) == (written, (".gitlab-ci.yml",))
+    assert (git.folder / ".gitlab-ci.yml").read_text() == files[".gitlab-ci.yml"]
+    write_recipe("azure", InitOptions(git.folder, "production"))
+    text = (git.folder / ".azure-pipelines/reconciler.yml").read_text()
+    assert "refs/remotes/origin/master" in text
+    assert not re.search(r"\bmain\b", text)
+
+
 def test_a_second_environment_gets_workflows_of_its_own(git: Git) -> None:
     for team in ("data", "shop"):
         (git.folder / team).mkdir()
@@ -68,14 +90,6 @@ def test_a_second_environment_gets_workflows_of_its_own(git: Git) -> None:
     assert len(set(names)) == len(names)
 
 
-def test_existing_files_are_kept(git: Git) -> None:
-    write(git.folder, {".gitlab-ci.yml": "mine: {}\n"})
-    done = write_recipe("gitlab", InitOptions(git.folder, "production"))
-    written = (".gitlab/reconciler.yml", ".gitlab/reconciler-component.yml")
-    assert (done.written, done.kept) == (written, (".gitlab-ci.yml",))
-    assert (git.folder / ".gitlab-ci.yml").read_text() == "mine: {}\n"
-
-
 @pytest.mark.parametrize(
     ("folder", "environment", "base_url", "branch"),
     [
@@ -92,21 +106,6 @@ def test_texts_with_syntax_of_a_pipeline_are_refused(
     git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
     with pytest.raises(BadUsage):
         write_recipe("github", InitOptions(git.folder / folder, environment, base_url))
-    assert not (git.folder / ".github").exists()
-
-
-def test_ecosystem_1_without_a_default_branch_it_is_the_current_one(git: Git) -> None:
-    git.run("symbolic-ref", "HEAD", "refs/heads/master")
-    write_recipe("azure", InitOptions(git.folder, "production"))
-    text = (git.folder / ".azure-pipelines/reconciler.yml").read_text()
-    assert "refs/remotes/origin/master" in text
-    assert not re.search(r"\bmain\b", text)
-
-
-def test_an_unknown_environment_gets_no_pipeline(git: Git) -> None:
-    write(git.folder, {"reconciler.yaml": "version: 1\nenvironments: {production: {}}\n"})
-    refused = reconciler("init", "-C", git.folder, "--ci", "github", "-e", "prod")
-    assert (refused.code, "unknown environment 'prod'" in refused.err) == (64, True)
     assert not (git.folder / ".github").exists()
 
 
