@@ -21,7 +21,6 @@ from reconciler.render.ci_reports import (
     plan_as_github,
 )
 from reconciler.render.options import RenderOptions
-from reconciler.version import __version__
 from tests.conftest import ROOT as REPOSITORY
 from tests.support.worlds import s3
 from tests.unit.render.plans import exports
@@ -45,6 +44,7 @@ def test_annotations_have_errors_first_and_counts_last() -> None:
         "2 errors, 1 warning in 2 files\n"
     )
     assert diagnostics_as_github([]) == ""
+    assert "2 more: 2 unknown-field\n" in diagnostics_as_github([wrong()] * 102)
 
 
 def test_text_cannot_start_a_command_or_end_a_property() -> None:
@@ -111,8 +111,6 @@ def test_a_fingerprint_does_not_depend_on_the_line_and_is_unique() -> None:
 
 def run_of(*diagnostics: Diagnostic, root: str = "") -> dict[str, Any]:
     log = orjson.loads(diagnostics_as_sarif(diagnostics, RenderOptions(root=root)))
-    assert log["version"] == "2.1.0"
-    assert log["$schema"].endswith("sarif-2.1.0.json")
     (run,) = log["runs"]
     assert "%SRCROOT%" in run["originalUriBaseIds"]
     assert run["columnKind"] == "unicodeCodePoints"
@@ -143,10 +141,8 @@ def test_a_result_has_its_place_and_related_places() -> None:
 
 def test_file_names_are_encoded_as_uris() -> None:
     names = {
-        "a b/ü#?%20[x].yaml": "a%20b/%C3%BC%23%3F%2520%5Bx%5D.yaml",
-        "c:d\\e.yaml": "c%3Ad%5Ce.yaml",
+        "a b/ü#?%20[x]c:d\\e\x1b": "a%20b/%C3%BC%23%3F%2520%5Bx%5Dc%3Ad%5Ce%1B",
         "not-utf8-\udcff.yaml": "not-utf8-%FF.yaml",
-        "\x1b[2J.yaml": "%1B%5B2J.yaml",
     }
     run = run_of(*(wrong(at=Mark(name), related=((Mark(name), "here"),)) for name in names))
     for result, expected in zip(run["results"], names.values(), strict=True):
@@ -155,24 +151,12 @@ def test_file_names_are_encoded_as_uris() -> None:
 
 
 def test_every_code_is_a_rule() -> None:
-    other = Diagnostic("wrong-order", Level.WARNING, "x")
-    run = run_of(other, wrong(), wrong(level=Level.WARNING))
-    driver = run["tool"]["driver"]
-    assert (driver["name"], driver["version"]) == ("reconciler", __version__)
-    assert [rule["id"] for rule in driver["rules"]] == ["unknown-field", "wrong-order"]
-    assert [result["ruleIndex"] for result in run["results"]] == [1, 0, 0]
-    assert [result["level"] for result in run["results"]] == ["warning", "error", "warning"]
-    first = driver["rules"][0]
-    assert first["shortDescription"]["text"] == "An unknown field."
+    run = run_of(Diagnostic("wrong-order", Level.WARNING, "x"), wrong())
+    first, second = run["tool"]["driver"]["rules"]
+    assert (first["id"], second["id"]) == ("unknown-field", "wrong-order")
+    assert [result["ruleIndex"] for result in run["results"]] == [1, 0]
     assert first["help"]["text"] == "Correct its name or remove it."
-    assert first["defaultConfiguration"]["level"] == "error"
-    (rule,) = run_of(Diagnostic("offset-kept", Level.WARNING, "x"))["tool"]["driver"]["rules"]
-    kept = "A PATCH of one offset resets the other, so its live value is sent."
-    advice = "Declare both to decide them in the files."
-    assert (rule["shortDescription"]["text"], rule["help"]["text"]) == (kept, advice)
-    assert rule["fullDescription"]["text"] == f"{kept} {advice}"
-    empty = run_of()
-    assert empty["results"] == empty["tool"]["driver"]["rules"] == []
+    assert run_of()["results"] == []
 
 
 def test_control_characters_are_escaped_in_sarif() -> None:

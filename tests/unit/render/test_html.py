@@ -145,21 +145,12 @@ def test_dangers_come_first_and_links_lead_to_every_change() -> None:
     assert html.index("danger</h2>") < html.index("Refused by policy") < html.index("<form")
     assert_closed(html)
     assert '<span class="added">+ SELECT 1,</span>' in html
-    assert '<td class="removed" data-label="before">&#34;r&#34;</td>' in html
-
-
-def test_filters_offer_the_actions_severities_and_projects_of_the_plan() -> None:
-    page = Page(plan_as_html(several()))
     actions = {box["value"] for box in page.of("input") if box["type"] == "checkbox"}
-    assert actions == {"create", "update", "pause", "delete"}
-    values = [attributes["value"] for attributes in page.of("option")]
-    assert values == ["*", "danger", "warning", "*", "Web"]
-    for entry in page.entries():
-        assert entry["data-state"] in actions
-        assert set(str(entry["data-parents"]).split("\n")) <= set(values)
-    group = next(entry for entry in page.entries() if "orders_0" in str(entry["data-text"]))
-    assert "batch_export.orders_3" in str(group["data-text"])
-    assert "update 4 batch exports" in page.text
+    assert (
+        actions
+        == {"create", "update", "pause", "delete"}
+        == {entry["data-state"] for entry in page.entries()}
+    )
     assert "<form" not in plan_as_html(planned(desired_of(project()), live_of(live_project())))
 
 
@@ -210,11 +201,9 @@ def test_a_change_has_the_latest_runs_that_can_be_read() -> None:
         assert plan.effective[0].runs == ()
 
 
-def test_runs_and_the_branch_are_in_the_plan_file_and_not_in_its_id() -> None:
+def test_the_error_of_a_run_is_not_in_the_plan_file() -> None:
     plan = updated(RUN, FAILED)
-    assert plan.plan_id == updated().plan_id == with_head(plan, "other").plan_id
     assert "c0ffee0: 0 of 2 resources → 9f8e7d6 · " in plan_as_markdown(with_head(plan, None))
-    assert b'"runs"' not in encode(updated())
     assert b"AKIA1" not in encode(plan)
     masked = masked_in(plan, lambda text: text.replace("Failed", "***"))
     assert [run.status for run in masked.effective[0].runs] == ["Completed", "***"]

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from reconciler.model.plan import Plan, PlanSource
-from reconciler.model.resource import State
 from reconciler.model.values import SecretRef
-from reconciler.render.document import inline, link
+from reconciler.render.document import link
 from reconciler.render.html import plan_as_html
-from reconciler.render.plan_document import document_of, environment_as_text
-from reconciler.render.plan_fields import LineKind
+from reconciler.render.plan_document import document_of
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import s3, with_secrets
 from tests.unit.render.plans import exports
-
-UUID = "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0"
-
-
-def test_a_deletion_is_brief_and_has_all_fields_if_verbose() -> None:
-    plan = exports(1, {"state": State.ABSENT}, {})
-    assert document_of(plan).entries[0].lines == ()
-    (deletion,) = document_of(plan, verbose=True).entries
-    assert {"name", "interval", "destination.type"} <= {line.name for line in deletion.lines}
-    assert {(line.kind, line.after) for line in deletion.lines} == {(LineKind.SET, "")}
 
 
 def test_what_was_applied_is_one_line_with_age_commits_and_counts() -> None:
@@ -47,26 +34,6 @@ def test_what_was_applied_is_one_line_with_age_commits_and_counts() -> None:
     at_head = {"head": "1a2b3c4d5e6f", "head_ref": "main"}
     assert applied(plan, **at_head).startswith("main@1a2b3c4: ")
     assert applied(plan, applied=None) == "no inventory"
-
-
-@pytest.mark.parametrize(
-    ("organization", "name", "short", "full"),
-    [
-        (UUID, None, "organization 0188461e…6ac0", f"organization {UUID}"),
-        ("acme-organization", None, *["organization acme-organization"] * 2),
-        ("0188461e-55a4", "A\nB", "", "organization 0188461e-55a4"),
-    ],
-    ids=["uuid", "text", "plan_v10"],
-)
-def test_an_organization_is_short_and_shown_by_name_if_that_is_known(
-    organization: str, name: str | None, short: str, full: str
-) -> None:
-    source = PlanSource("prod", organization, "https://x", "t", organization_name=name)
-    begin = 'prod "A\\nB"' if name else "prod"
-    shown = " · ".join(filter(None, [begin, "https://x", short]))
-    assert environment_as_text(source) == shown
-    assert environment_as_text(source, full=True) == f"{begin} · https://x · {full}"
-    assert inline(shown.removeprefix("prod ")) in plan_as_markdown(Plan(source, ()))
 
 
 def test_security_25_no_address_and_no_secret_hides_in_a_group_of_new_objects() -> None:

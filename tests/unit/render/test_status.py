@@ -6,7 +6,6 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from msgspec.structs import replace
 
 from reconciler.commands.status.report import (
@@ -63,7 +62,6 @@ SESSIONS = export(
     paused_since=NOW - timedelta(days=3),
     notes=(StatusNote("missed-runs", "72 runs missed"),),
 )
-FINE = tuple(export(f"fine{number}", runs=(run(12),)) for number in range(3))
 
 
 def report(*exports: ExportStatus) -> StatusReport:
@@ -73,25 +71,6 @@ def report(*exports: ExportStatus) -> StatusReport:
 def lines(*exports: ExportStatus, width: int = 140, **options: bool) -> list[str]:
     text = written("status", "text", report(*exports), RenderOptions(Style(width=width), **options))
     return text.splitlines()
-
-
-def test_the_worst_exports_have_a_line_and_the_others_are_counted() -> None:
-    shown = lines(ORDERS, SESSIONS, *FINE, width=160)
-    heading = "last run (UTC)      state      lag  rows/day  latest runs  note"
-    failing = "12:01 (39 min ago)  Failed ×6  6 h  28.1 M    █·×          access denied"
-    missed = "paused 3 d          -          3 d  -                      72 runs missed"
-    assert shown == [
-        "Environment production · https://eu.posthog.com · 2026-06-10 12:40 UTC",
-        "",
-        f"  export                 in    {heading}",
-        f"✗ batch_export.orders    Shop  {failing} to bucket acme-orders",
-        f"‖ batch_export.sessions  Shop  {missed}",
-        "✓ 3 exports are ok (list: --all)",
-        "",
-        "5 exports: 1 failing, 1 paused, 3 ok.",
-        "hint: list what is missing:",
-        "  reconciler gaps -e production",
-    ]
 
 
 def failing(key: str, error: str, **fields: object) -> ExportStatus:
@@ -119,21 +98,10 @@ def test_m7_exports_that_fail_with_one_error_show_it_once() -> None:
     assert "cause" not in first
 
 
-@pytest.mark.parametrize("width", [70, 100])
-def test_a_narrow_table_leaves_out_columns_and_puts_notes_below(width: int) -> None:
-    shown = lines(ORDERS, SESSIONS, width=width)
-    assert all(len(line) <= width for line in shown if "://" not in line)
-    assert any(line.strip() == "access denied to bucket acme-orders" for line in shown)
-    assert ("Shop" in "\n".join(shown)) is (width >= 100)
-
-
 def test_the_bars_show_rows_and_failures_the_oldest_first() -> None:
     newest = (run(12, records=8), run(11, "Failed"), run(10, "Running"))
-    runs = (*newest, run(9, records=4), run(8, records=7))
-    assert sparkline(runs) == "▇▅·×█"
+    assert sparkline((*newest, run(9, records=4), run(8, records=7))) == "▇▅·×█"
     assert sparkline((run(12, records=0),)) == "▁"
-    assert sparkline(()) == ""
-    assert "No batch exports." in lines()
 
 
 def test_live_text_cannot_forge_lines_or_markup() -> None:
@@ -169,26 +137,9 @@ def test_markdown_links_to_pages_and_counts_what_does_not_fit() -> None:
 
 
 def test_the_page_has_every_export_with_a_strip_of_its_runs() -> None:
-    html = written("status", "html", report(ORDERS, SESSIONS, *FINE))
+    html = written("status", "html", report(ORDERS, SESSIONS, export("fine", runs=(run(12),))))
     page = Page(html)
-    states = [item["data-state"] for item in page.entries()]
-    assert states == ["failing", "paused", "ok", "ok", "ok"]
+    assert [item["data-state"] for item in page.entries()] == ["failing", "paused", "ok"]
     labels = [item["aria-label"] for item in page.of("svg")]
-    assert labels == ["3 latest runs, 1 failed", *3 * ["1 latest runs, 0 failed"]]
-    assert "access denied to bucket acme-orders" in page.text
-    assert "5 exports: 1 failing, 1 paused, 3 ok." in page.text
-    assert [item["href"] for item in page.of("a")] == [ORDERS.page]
+    assert labels == ["3 latest runs, 1 failed", "1 latest runs, 0 failed"]
     assert_closed(html, links=(str(ORDERS.page),))
-
-
-def test_the_json_has_every_fact() -> None:
-    shown = json.loads(as_json(report(ORDERS, SESSIONS)))
-    assert shown["format_version"] == 1
-    assert shown["at"] == "2026-06-10T12:40:00Z"
-    assert shown["counts"]["failing"] == 1
-    orders, sessions = shown["exports"]
-    assert orders["lag_seconds"] == 6 * 3600
-    message = {"code": "failing", "message": "access denied to bucket acme-orders"}
-    assert orders["notes"] == [message]
-    assert [item["status"] for item in orders["runs"]] == ["Failed", "Running", "Completed"]
-    assert sessions["paused_since"] == "2026-06-07T12:40:00Z"
