@@ -77,48 +77,25 @@ def test_an_environment_is_selected_by_its_name(tmp_path: Path) -> None:
     assert "did you mean 'staging'" in (refused.value.hint or "")
 
 
-NOOP = {"type": "NoOp", "config": {"arg": "x"}}
 DEFAULT_NOOP = "defaults: {batch_export: {destination: {type: NoOp, config: {arg: x}}}}\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "settings", "expected"),
-    [
-        pytest.param(
-            lake(destination="{type: '${var:type}', config: {}}"),
-            f"vars: {{type: NoOp}}\n{DEFAULT_NOOP}",
-            NOOP,
-            id="the same type from a variable",
-        ),
-        pytest.param(
-            lake(destination="{type: '${var:type}', config: {}}"),
-            f"vars: {{type: FileDownload}}\n{DEFAULT_NOOP}",
-            {"type": "FileDownload", "config": {}},
-            id="another type from a variable",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("of_type", "config"), [("NoOp", {"arg": "x"}), ("FileDownload", {})])
 def test_a_destination_is_merged_with_one_of_its_type(
-    tmp_path: Path, text: str, settings: str, expected: dict[str, Any]
+    tmp_path: Path, of_type: str, config: dict[str, Any]
 ) -> None:
-    found = loaded(tmp_path, text, f"{VERSION}{settings}").desired.resources[LAKE]
-    assert found.spec["destination"] == expected
+    text = lake(destination="{type: '${var:type}', config: {}}")
+    settings = f"{VERSION}vars: {{type: {of_type}}}\n{DEFAULT_NOOP}"
+    found = loaded(tmp_path, text, settings).desired.resources[LAKE]
+    assert found.spec["destination"] == {"type": of_type, "config": config}
 
 
 def test_policy_is_merged_and_knows_its_lines(tmp_path: Path) -> None:
-    settings = """\
-version: 1
-policy: {prune: true, max_deletes: 20%}
-environments:
-  a:
-    policy:
-      max_deletes: 0
-      allow_project_deletion: true
-"""
+    own = "environments: {a: {policy: {max_deletes: 0, allow_project_deletion: true}}}\n"
+    settings = f"{VERSION}policy: {{prune: true, max_deletes: 20%}}\n{own}"
     policy = loaded(tmp_path, PROJECT, settings).policy
-    assert policy.prune
-    assert policy.deletable == {"project"}
-    assert policy.marks["max_deletes"].line == 6
+    assert (policy.prune, policy.deletable) == (True, {"project"})
+    assert policy.marks["max_deletes"].line == 3
 
 
 def test_a_literal_secret_is_taken_out_of_each_that_shares_a_variable(tmp_path: Path) -> None:

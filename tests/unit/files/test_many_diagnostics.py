@@ -1,4 +1,4 @@
-"""Loading and reporting take work in proportion to the number of diagnostics."""
+"""Loading takes work in proportion to the number of diagnostics."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.diagnostics import Diagnostic
 from reconciler.files.loading import load_all
-from reconciler.render import formats_of, writer_of
-from reconciler.render.options import RenderOptions
 from tests.support.cli import write
 
 SIZES = (50, 100, 200)
@@ -40,11 +37,6 @@ KINDS: dict[str, Callable[[int], str]] = {
 """By code: a file with so many mistakes."""
 
 
-def written(folder: Path, code: str, size: int) -> Path:
-    head = f"version: 1\nvars: {{{many(size, 'v_#: x', ', ')}}}\n"
-    return write(folder, {"reconciler.yaml": head, "all.yaml": KINDS[code](size)})
-
-
 def work(function: Callable[[], object]) -> int:
     """Return the number of calls that a function makes."""
     calls = 0
@@ -62,32 +54,15 @@ def work(function: Callable[[], object]) -> int:
     return calls
 
 
-def is_linear(works: list[int]) -> bool:
-    """Return whether twice the size takes twice the work, apart from what any size takes."""
-    first, second, third = works
-    return third - second <= 1.04 * 2 * (second - first)
-
-
-def loaded(folder: Path) -> tuple[Diagnostic, ...]:
-    return load_all(folder, environ={})
-
-
 @pytest.mark.parametrize("code", KINDS)
 def test_loading_is_linear(tmp_path: Path, code: str) -> None:
     folders = []
     for size in SIZES:
-        folders.append(written(tmp_path / str(size), code, size))
-        codes = [diagnostic.code for diagnostic in loaded(folders[-1])]
+        head = f"version: 1\nvars: {{{many(size, 'v_#: x', ', ')}}}\n"
+        files = {"reconciler.yaml": head, "all.yaml": KINDS[code](size)}
+        folders.append(write(tmp_path / str(size), files))
+        codes = [diagnostic.code for diagnostic in load_all(folders[-1], environ={})]
         assert codes.count(code) >= size - 1, codes[:3]
-    assert is_linear([work(partial(loaded, folder)) for folder in folders])
-
-
-@pytest.mark.parametrize("name", formats_of("diagnostics"))
-def test_writing_is_linear(tmp_path: Path, name: str) -> None:
-    diagnostics = loaded(written(tmp_path, "same-name", SIZES[-1] + 1))
-    assert len(diagnostics) == SIZES[-1]
-    writer = writer_of(name, "diagnostics")
-    options = RenderOptions()
-    writer(diagnostics, options)
-    works = [work(partial(writer, diagnostics[:size], options)) for size in SIZES]
-    assert is_linear(works)
+    first, second, third = (work(partial(load_all, folder, environ={})) for folder in folders)
+    # Twice the size takes twice the work, apart from what any size takes.
+    assert third - second <= 1.04 * 2 * (second - first)

@@ -56,7 +56,7 @@ def test_text_from_outside_has_the_type_of_the_schema(
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize("port", ["", " 5432", "5432.0", "5_432", "1" * 30])
+@pytest.mark.parametrize("port", ["", " 5432", "5_432"])
 def test_a_variable_that_is_not_a_number_is_reported_with_its_name(
     tmp_path: Path, port: str
 ) -> None:
@@ -67,16 +67,18 @@ def test_a_variable_that_is_not_a_number_is_reported_with_its_name(
     assert "quotes" not in (problem.hint or "")
 
 
-@pytest.mark.parametrize("flag", ["1", "no", ""])
-def test_a_variable_is_a_boolean_only_as_true_or_false(tmp_path: Path, flag: str) -> None:
-    text = lake(lifecycle="{protect: '${env:FLAG}'}")
-    (problem,) = problems(tmp_path, text, SETTINGS, {"FLAG": flag})
-    assert (problem.code, problem.hint) == ("wrong-type", "set it to true or false")
-
-
-def test_a_variable_that_is_no_text_is_told(tmp_path: Path) -> None:
-    found = problems(tmp_path, lake(name="${env:NAME}"), SETTINGS, {"NAME": "caf\udce9"})
-    assert codes(found) == ["not-text"]
+@pytest.mark.parametrize(
+    ("fields", "value", "code"),
+    [
+        ({"lifecycle": "{protect: '${env:FLAG}'}"}, "1", "wrong-type"),
+        ({"lifecycle": "{protect: '${env:FLAG}'}"}, "", "wrong-type"),
+        ({"name": "${env:FLAG}"}, "caf\udce9", "not-text"),
+    ],
+)
+def test_a_variable_is_a_boolean_only_as_true_or_false_and_text(
+    tmp_path: Path, fields: dict[str, str], value: str, code: str
+) -> None:
+    assert codes(problems(tmp_path, lake(**fields), SETTINGS, {"FLAG": value})) == [code]
 
 
 @pytest.mark.parametrize(
@@ -103,11 +105,7 @@ def test_a_number_of_the_defaults_is_typed_for_import_too(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("written", "hint"),
-    [
-        ("${var:quoted}", "the variable"),
-        ("5${env:PORT}", "as the whole value"),
-    ],
+    ("written", "hint"), [("${var:quoted}", "the variable"), ("5${env:PORT}", "as the whole value")]
 )
 def test_configuration_7_the_hint_names_quotes_only_where_there_are_some(
     tmp_path: Path, written: str, hint: str
@@ -147,25 +145,19 @@ def test_a_mistake_in_a_variable_is_told_where_the_variable_stands(tmp_path: Pat
     assert ("variable-cycle", "reconciler.yaml:4:11") in places
 
 
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("out", "a link out of the workspace"),
-        ("folder", "a folder"),
-        ("hidden", "a link to a hidden file"),
-    ],
-)
-def test_configuration_7_a_file_that_cannot_be_read_is_named_for_what_it_is(
-    tmp_path: Path, path: str, reason: str
-) -> None:
-    (tmp_path / "secret").write_text("s", encoding="utf-8")
-    folder = write(tmp_path / "w", {".env": "s", "folder/query.sql": "q"})
-    targets = {"out": tmp_path / "secret", "hidden": folder / ".env"}
-    for name, target in targets.items():
-        (folder / name).symlink_to(target)
-    (problem,) = problems(folder, lake(name=f"${{file:{path}}}"))
-    assert problem.code == "unreadable-file"
-    assert reason in problem.message
+def test_configuration_7_a_file_that_cannot_be_read_is_named_for_what_it_is(tmp_path: Path) -> None:
+    folder = write(tmp_path / "w", {".env": "s", "folder/query.sql": "q", "../secret": "s"})
+    (folder / "out").symlink_to(tmp_path / "secret")
+    (folder / "hidden").symlink_to(folder / ".env")
+    reasons = {
+        "out": "a link out of the workspace",
+        "folder": "a folder",
+        "hidden": "a link to a hidden file",
+    }
+    for path, reason in reasons.items():
+        (problem,) = problems(folder, lake(name=f"${{file:{path}}}"))
+        assert problem.code == "unreadable-file"
+        assert reason in problem.message
 
 
 def test_what_an_editor_adds_to_a_file_is_not_its_text(tmp_path: Path) -> None:
@@ -180,11 +172,7 @@ def test_what_an_editor_adds_to_a_file_is_not_its_text(tmp_path: Path) -> None:
         (lake(name="a ${unset}"), "", "misplaced-unset"),
         (lake(name="${var:x}"), 'vars: {x: "${unset}"}', "misplaced-unset"),
         (lake(), 'defaults: {batch_export: {model: "${unset}"}}', "no-effect"),
-        (
-            lake(overrides="{default: {interval: '${unset}'}}"),
-            "environments: {default: {}}",
-            "missing-field",
-        ),
+        (lake(overrides="{a: {interval: '${unset}'}}"), "environments: {a: {}}", "missing-field"),
     ],
 )
 def test_unset_is_reported_where_there_is_nothing_to_unset(

@@ -33,13 +33,10 @@ def document_of(text: str) -> Document:
 REFUSED: list[tuple[str | bytes, str]] = [
     ("a: 0123\n", "ambiguous-number 1:4"),
     ("a: 0o17\n", "ambiguous-number 1:4"),
-    ("a: 12:30:45\n", "ambiguous-number 1:4"),
     ("a: 1_000\n", "ambiguous-number 1:4"),
     ("a: 1.5e3\n", "ambiguous-number 1:4"),
-    ("a: +.5\n", "ambiguous-number 1:4"),
     ("a: 9223372036854775808\n", "ambiguous-number 1:4"),
     ("a: -9223372036854775809\n", "ambiguous-number 1:4"),
-    ("a: !!bool x\n", "unknown-tag 1:4"),
     ("a: !!int '1'\n", "unknown-tag 1:4"),
     ("a:\n  ! 12", "unknown-tag 2:3"),
     ("a: [! 12]", "unknown-tag 1:5"),
@@ -49,12 +46,8 @@ REFUSED: list[tuple[str | bytes, str]] = [
     ("a:\n  <<: 3\n", "bad-merge 2:7"),
     ("a:\n  b: c # d\u2028  e: f\n", "ambiguous-yaml 2:11"),
     ("a: b # c\x85d\n", "ambiguous-yaml 1:9"),
-    ("a: b # c\rd: e\n", "ambiguous-yaml 1:9"),
     ("a: b\n# c\u2028d", "ambiguous-yaml 2:4"),
-    ("a: b\u2028c: d\n", "ambiguous-yaml 1:5"),
-    ("a: b # \x85 \n", "ambiguous-yaml 1:8"),
     ("{?name: W1}", "ambiguous-yaml 1:3"),
-    ("a: [b, ?x]", "ambiguous-yaml 1:9"),
     ('a: "x"# c', "ambiguous-yaml 1:7"),
     ("a: [b]#c", "ambiguous-yaml 1:7"),
     ("a: {b: 1}#c", "ambiguous-yaml 1:10"),
@@ -63,16 +56,10 @@ REFUSED: list[tuple[str | bytes, str]] = [
     ("a: 1\n\ufeffb: 2\n", "byte-order-mark 2:1"),
     (b"\xff\xfea\x00", "bad-encoding 1:1"),
     (b"\x00\x00\xfe\xff", "bad-encoding 1:1"),
-    (b"a\x00:\x00", "bad-encoding 1:1"),
     ("a: 1\n>>>>>>> c\nb: 2\n", "conflict-marker 2:1"),
     ("a: 1\r\n=======\r\nb: 2\r\n", "conflict-marker 2:1"),
     *((f"a: {q[0]}b c{q[1]}\n", "curly-quotes 1:4") for q in ("“”", "„“", "‘’", "«»")),
 ]
-FIXES = {
-    "prefix: {year}/{month} # daily\n": ("1:15", "'{year}/{month}'"),
-    "- [a] b\n": ("1:7", "'[a] b'"),
-}
-"""Text after a value in brackets or quotes: its place, and the hint."""
 
 
 @pytest.mark.parametrize(("text", "expected"), REFUSED)
@@ -85,22 +72,21 @@ def test_configuration_5_what_readers_interpret_differently_is_an_error_at_its_p
     assert problem.code != "curly-quotes" or "'b c'" in problem.hint
 
 
-@pytest.mark.parametrize("text", FIXES)
-def test_text_after_a_value_comes_with_the_quoted_value(text: str) -> None:
-    (problem,) = problems_of(text)
-    place, fix = FIXES[text]
-    assert (problem.code, f"{problem.at.line}:{problem.at.column}") == ("bad-yaml", place)
-    assert "after the closing" in problem.message
-    assert fix in str(problem.hint)
-
-
 @pytest.mark.parametrize(
-    ("text", "line"), [("a:\n\u2003 b: 1\n  c: 2\n", 2), ("a:\n  b: 1\n\u3000 c: 2\n", 3)]
+    ("text", "place", "fix"),
+    [
+        ("prefix: {year}/{month} # daily\n", "1:15", "'{year}/{month}'"),
+        ("- [a] b\n", "1:7", "'[a] b'"),
+        ("a:\n\u2003 b: 1\n  c: 2\n", "2:1", "space"),
+        ("a:\n  b: 1\n\u3000 c: 2\n", "3:1", "space"),
+    ],
 )
-def test_configuration_6_an_unusual_space_is_reported_in_its_line(text: str, line: int) -> None:
+def test_configuration_6_text_after_a_value_and_an_unusual_space_come_with_a_fix(
+    text: str, place: str, fix: str
+) -> None:
     (problem,) = problems_of(text)
-    assert (problem.at.line, problem.at.column) == (line, 1)
-    assert "space" in f"{problem.message}\n{problem.hint}"
+    assert f"{problem.at.line}:{problem.at.column}" == place
+    assert fix in f"{problem.message}\n{problem.hint}"
 
 
 @pytest.mark.parametrize(
