@@ -14,12 +14,7 @@ RUN = Run("r", "Completed", NOON - HOUR, NOON, NOON, NOON + timedelta(minutes=1)
 
 def test_the_window_of_a_run_ends_with_it_or_now() -> None:
     now = NOON + 5 * HOUR
-    ended, running = window_of(RUN, now), window_of(Run("r", "Running", None, NOON, NOON), now)
-    billing = window_of(Run("r", "FailedBilling", None, NOON, NOON), now)
-    assert ended is not None
-    assert running is not None
-    assert billing is not None
-    assert ended.end < running.end
-    assert running.end > now
-    assert billing.end < ended.end
+    runs = (RUN, *(Run("r", status, None, NOON, NOON) for status in ("Running", "FailedBilling")))
+    ended, running, billing = (window.end for run in runs if (window := window_of(run, now)))
+    assert billing < ended < now < running
     assert window_of(Run("r", "Running", None, NOON), now) is None

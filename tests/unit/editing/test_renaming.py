@@ -30,7 +30,6 @@ EXPORT = "batch_exports:\n  a: "
         ("? projects\n: ? web\n  : {name: W}\n", "? projects\n: ? shop\n  : {name: W}\n"),
         ("projects: {shop2: {name: web}}\n", None),
         ("", None),
-        ("# web\n", None),
         ('projects:\n  "w\\x65b": {name: W}\n', "f.yaml:2:"),
         (f"{EXPORT}&a {{project: web}}\n  b: {{<<: *a, name: B}}\n", "f.yaml:2:"),
         (f"{EXPORT}{{project: &p  web}}\n  b: {{project: *p}}\n", "f.yaml:2:"),

@@ -82,7 +82,6 @@ def test_runs_that_append_to_one_file_at_once_are_separated() -> None:
     [
         ([], Ending.NOT_SENT),
         ([Sending("GET", PATH, change_id=CREATE.id)], Ending.NOT_SENT),
-        ([SENDING], Ending.UNKNOWN),
         ([SENDING, sent(201)], Ending.UNKNOWN),
         ([SENDING, sent(201), Done(CREATE, "e1")], Ending.DONE),
         ([SENDING, sent(504), Done(CREATE, "e1", adopted=True)], Ending.ADOPTED),
@@ -103,7 +102,7 @@ def test_anything_else_is_no_log(data: bytes) -> None:
     assert read_log(data) is None
 
 
-@pytest.mark.parametrize("cut", [1, 10, 40])
+@pytest.mark.parametrize("cut", [1, 40])
 def test_a_line_that_was_cut_off_is_ignored_at_the_end_and_before_a_run(cut: int) -> None:
     data = log_of(Planned(PLAN), Interrupting(), Done(CREATE, "e1"))[:-1][:-cut]
     assert endings(data) == [Ending.NOT_SENT]
@@ -122,7 +121,6 @@ def test_a_plan_that_was_cut_off_hides_no_later_run(broken: int) -> None:
     [
         (b"garbage", "audit.jsonl:2: not a line of an audit log"),
         (b"{}", "audit.jsonl:2: not a line of an audit log"),
-        (b'{"event": 1}', "audit.jsonl:2: invalid event: event: expected `str`"),
         (b'{"event": "done"}', "audit.jsonl:2: invalid event: object missing required field"),
         (b'{"event": "planned", "format_version": 9}', "audit.jsonl:2: unsupported format 9"),
         (log_of(Verifying(), run=OTHER)[:-1], "audit.jsonl:2: this audit log contains no plan of"),

@@ -55,13 +55,10 @@ def test_secrets_in_old_rows_are_not_read(config: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("value", "name", "of_role"),
     [
-        (12, None, None),
         ("12", None, None),
-        (None, None, None),
         ("prod", "prod", None),
         ({"name": "12"}, "12", "12"),
         ({"aws_access_key_id": "x"}, None, None),
-        (["prod"], None, None),
     ],
 )
 def test_names_in_files(value: Any, name: str | None, of_role: str | None) -> None:

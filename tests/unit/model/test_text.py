@@ -71,7 +71,6 @@ def test_plain_json_says_the_same(value: object) -> None:
     [
         ("a\ufe0fb\ufe0e\u200b\u202e\u00ad", r"a\ufe0fb\ufe0e\u200b\u202e\xad"),
         ("us\u0435r", r"us\u0435r"),
-        ("\u0435vent_\u0430", r"\u0435vent_\u0430"),
         ("\u03bd1e", r"\u03bd1e"),
         # A combining or hidden character does not separate the letters of a word.
         ("\u0435\u0301d", "\\u0435\u0301d"),
@@ -81,9 +80,7 @@ def test_plain_json_says_the_same(value: object) -> None:
         # Spaces, and letters that look like others.
         ("per\u00a0sons", r"per\xa0sons"),
         ("a\u2009b\u3000c", r"a\u2009b\u3000c"),
-        ("\u13a0cme", r"\u13a0cme"),
         ("\u0585rders", r"\u0585rders"),
-        ("\ua4d0cme", r"\ua4d0cme"),
         ("\U0001d41acme", r"\U0001d41acme"),
     ],
 )
