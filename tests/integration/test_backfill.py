@@ -96,7 +96,6 @@ def posts(world: Simulated) -> int:
 
 
 def only(world: Simulated) -> str:
-    """Return the id of the only export."""
     (export,) = world.service.exports().values()
     return str(export["id"])
 

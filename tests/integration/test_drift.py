@@ -137,6 +137,15 @@ def test_the_command_exits_with_2_for_drift(applied: Applied) -> None:
     markdown = applied.run("drift", "--format", "markdown", "--no-attribute").out
     assert '| `batch_export.daily` "Daily" | `interval` | `"hour"` | `"day"` |' in markdown
     assert applied.run("drift", "nothing").code == 64
+    # A server that refuses its log is asked once.
+    applied.change("Lake", interval="day")
+    refused = {"match": {"path": "*/activity_log/"}, "fault": "error", "status": 402}
+    applied.running.admin("PUT", "faults", [refused])
+    applied.running.clear_requests()
+    (remark,) = applied.drift().report.remarks
+    assert re.match("the author is unknown: GET .*: 402: ", remark)
+    paths = [item["path"] for item in applied.running.requests()]
+    assert sum("activity_log" in path for path in paths) == 1
 
 
 SETTINGS = """\

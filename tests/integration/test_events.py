@@ -46,7 +46,6 @@ def started(
     command: str = "apply",
     **streams: Any,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command as a process of its own."""
     approval = ("--auto-approve",) if command == "apply" else ()
     words = ("-m", "reconciler", command, "-C", workspace, *approval, *more)
     environ = {**os.environ, **emulator.environ()}

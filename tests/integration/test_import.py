@@ -99,7 +99,6 @@ def check_plan(folder: Path, running: RunningEmulator, *words: str, **environ: s
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Return the text of every file by name."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in paths}
 
@@ -411,15 +410,6 @@ def test_what_is_left_out_has_a_reason(twins: RunningEmulator, tmp_path: Path) -
     written = "".join(contents(folder).values())
     assert "Twin" not in written
     assert SECRET not in written + ran.out + ran.err
-
-
-def test_an_export_of_a_deleted_project_is_left_out(twins: RunningEmulator, tmp_path: Path) -> None:
-    path = f"/api/organizations/{twins.organization}/projects/2/"
-    assert twins.call("DELETE", path).status_code == 204
-    imported(tmp_path, twins)
-    declared = resources(tmp_path)
-    assert list(declared["projects"]) == ["web"]
-    assert "Lake" in {export["name"] for export in declared["batch_exports"].values()}
 
 
 def test_apply_p4_an_export_that_lists_hide_is_imported_by_id(

@@ -125,7 +125,6 @@ class World:
     folder: Path
 
     def write(self, text: str | None = None, *, committed: bool = False) -> None:
-        """Write the resources, and commit them."""
         write(self.folder, {"reconciler.yaml": WORKSPACE, "a.yaml": text or resources()})
         if committed:
             git = Git.init(self.folder)
@@ -164,7 +163,6 @@ class World:
         return answer.json() if answer.content else None
 
     def create(self, kind: str, project: int = 1, **config: Any) -> int:
-        """Create an integration, and return its id."""
         made = self.call("POST", "integrations", {"kind": kind, "config": config}, project)
         return int(made["id"])
 
@@ -294,6 +292,13 @@ def test_names_that_the_key_does_not_see(world_of: Any, key: dict[str, Any], rea
     world.apply()
 
 
+def test_older_servers_list_no_integrations(world_of: Any) -> None:
+    world = world_of(seed(), dialect="2025")
+    world.write(resources("bigquery"))
+    reason = "is not visible to this key: this server lists no integrations to API keys"
+    assert reason in world.error()
+
+
 def test_an_integration_of_the_same_name_is_a_new_address(empty: World) -> None:
     empty.write(resources("aws"), committed=True)
     empty.apply()
@@ -376,7 +381,6 @@ def test_validate_checks_integrations(
 
 @pytest.mark.parametrize("other", [200, 102, 999], ids=["team", "kind", "existence"])
 def test_ids_of_other_integrations_are_refused(empty: World, other: int) -> None:
-    """The service refuses what the plan refuses."""
     empty.write(resources("aws", "snowflake", aws=other))
     assert "[unknown-integration]" in empty.error()
     attempt = f"{WORKSPACE}policy: {{attempt: [unknown-integration]}}\n"

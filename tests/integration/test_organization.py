@@ -111,6 +111,13 @@ def planned(world: Repo) -> tuple[list[str], str]:
     return [f"{item['action']} {item['address'].partition(':')[0]}" for item in changes], read
 
 
+def test_a_plan_says_what_it_does_not_read(world: Repo) -> None:
+    assert world.notes()["not-read"] == (
+        "batch_exports of 4 projects not read: none are declared there, and the server has no "
+        "list for the organization"
+    )
+
+
 _P5 = {"p5": {"name": "P5", "state": "absent"}}
 _ALL_BUT_2 = {key: project for key, project in PROJECTS.items() if key != "p2"}
 _DELETES_5 = ["delete batch_export.id", "delete project.p5"]

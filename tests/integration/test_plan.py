@@ -122,7 +122,6 @@ def test_an_id_in_other_letters_than_those_of_the_service_is_an_error_at_its_pla
 COUNT = 130
 DETAIL = "*/projects/1/"
 EXPORTS = "*/batch_exports/"
-PENDING = {"fault": "body", "merge": {"is_pending_deletion": True}}
 
 
 def files_of(count: int = COUNT, **web: Any) -> dict[str, str]:
@@ -167,19 +166,6 @@ def test_an_odd_answer_or_an_incomplete_list_duplicates_nothing(
         where = path.removeprefix("*")
         assert f"error: GET /api/organizations/org{where}: " in ran.err
     assert running.writes() == []
-
-
-def test_a_namesake_that_is_pending_deletion_does_not_count(
-    run_in: Any, service_of: StartService
-) -> None:
-    running = service_of(seed({"id": 1, "name": "Web"}, {"id": 2, "name": "Web"}))
-    run = run_in(running)
-    ran = run("plan", files=files_of(1))
-    assert (ran.code, "2 live projects are named 'Web'" in ran.out) == (5, True)
-    fault(running, DETAIL, **PENDING)
-    ran = run("plan")
-    assert ran.code == 0
-    assert "Plan: 1 to create, 0 to update, 0 to delete, 1 unchanged" in ran.out
 
 
 @pytest.mark.parametrize("command", ["plan", "status"])

@@ -71,7 +71,6 @@ def test_output_that_cannot_be_encoded_is_escaped(folder: Path) -> None:
 
 @pytest.fixture
 def handlers() -> Iterator[None]:
-    """Restore the handlers of signals."""
     former = {number: signal.getsignal(number) for number in signal.valid_signals()}
     yield
     for number, handler in former.items():

@@ -111,7 +111,6 @@ def test_a_resource_of_another_environment_is_reported_as_such(
 def test_a_saved_plan_is_stale_if_a_name_of_its_selection_means_more(
     folder: Path, service: RunningEmulator, tmp_path: Path
 ) -> None:
-    """An object that has the name meanwhile is not applied silently."""
     saved = tmp_path / "plan.json"
     only = ("--target", "Shared", "--target", "web-lake")
     shared = {"name": "Shared", "project": "app", "interval": "week"}

@@ -112,7 +112,6 @@ def troubled(running: RunningEmulator) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_each_state_is_exact(dialect: str, new: New, tmp_path: Path) -> None:
-    """After simulated days."""
     running = new(dialect)
     troubled(running)
     folder = workspace(tmp_path, orders={"project": {"id": 1}, **export("Orders")})

@@ -84,11 +84,9 @@ class Forge(Host):
         write_program(self.folder / "bin/gh", _SCRIPT.format(ROOT / "tests/recipes/gh.py"))
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write comments, issues and pull requests."""
         (self.folder / "forge.json").write_text(json.dumps(state))
 
     def state(self) -> dict[str, Any]:
-        """Return comments, issues and pull requests."""
         state: dict[str, Any] = json.loads((self.folder / "forge.json").read_text())
         return state
 

@@ -86,7 +86,6 @@ def bash(
 
 
 def write_program(path: Path, text: str) -> None:
-    """Write an executable file."""
     path.write_text(text)
     path.chmod(0o755)
 

@@ -60,14 +60,12 @@ class Team:
         return proposal("main", commit, repository)
 
     def run(self, recipe: str, job: str, github: dict[str, Any], **needs: JobResult) -> JobResult:
-        """Run a job of a recipe."""
         address = {"RECONCILER_BASE_URL": self.service.base_url, "WORKSPACE": "pipelines"}
         return self.forge.run(
             f"reconciler-{recipe}.yml", job, github=github, needs=needs, environ=address
         )
 
     def deploy(self, github: dict[str, Any]) -> JobResult:
-        """Plan and apply a commit."""
         plan = self.run("apply", "plan", github)
         assert plan.code == 0, plan.log
         return self.run("apply", "apply", github, plan=plan)
@@ -284,5 +282,4 @@ def night(team: Team) -> tuple[dict[str, Any], JobResult]:
 
 
 def edit_live(service: RunningEmulator, **values: Any) -> None:
-    """Change the export `orders` in live state."""
     service.call("PATCH", service.path_of("orders"), values).raise_for_status()

@@ -28,7 +28,6 @@ WORKSPACE = {
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """Return a folder with the program `reconciler`."""
     folder = tmp_path / "programs"
     folder.mkdir()
     write_program(folder / "reconciler", PROGRAM)
