@@ -112,12 +112,7 @@ def test_a_secret_in_a_live_value_is_in_no_output(secret, form, around, width) -
     desired = desired_of(project(), export(destination=with_secrets(prefix="new/")))
     live = live_of(
         live_project(),
-        live_export(
-            destination={
-                "type": "S3",
-                "config": {"bucket_name": "b", "region": "r", "prefix": hidden},
-            }
-        ),
+        live_export(destination=s3(prefix=hidden)),
         live_export("stray", name=hidden),
     )
     plan = masked_in(planned(desired, live), resolver.mask)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.kinds import all_kinds
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Live
 from reconciler.model.plan import Note, Plan
 from reconciler.model.resource import Desired
 from reconciler.model.settings import Policy
@@ -40,15 +40,14 @@ def without_unread(live: Live, desired: Desired, inventory: Inventory | None) ->
     return replace(live, objects={**live.objects, "batch_export": left}, unread=unread)
 
 
-def short(item: LiveObject) -> LiveObject:
-    body = {name: item.body[name] for name in _LISTED}
-    return replace(item, body=body, complete=False)
-
-
 def completed(live: Live, desired: Desired, policy: Policy, inventory: Inventory | None) -> Live:
     """Return live state of which projects were listed, and those that are needed read in full."""
     context, whole = plan_context(base=inventory), live.by_identity
-    live = replace(live, objects={**live.objects, "project": tuple(map(short, live.of("project")))})
+    listed = (
+        replace(item, body={name: item.body[name] for name in _LISTED}, complete=False)
+        for item in live.of("project")
+    )
+    live = replace(live, objects={**live.objects, "project": tuple(listed)})
     rounds = 0
     while wanted := needs_of(select(desired, live, policy, KINDS, context=context)):
         rounds += 1

@@ -200,15 +200,8 @@ TEXTS = st.sampled_from(
 GLOBS = TEXTS | st.lists(TEXTS, max_size=2)
 VALUES = st.none() | st.booleans() | st.integers(0, 2) | TEXTS
 NAMES = (
-    "kind",
-    "action",
-    "address",
-    "name",
-    "project",
-    "destination",
-    "consequence",
-    "severity",
-    "field",
+    *("kind", "action", "address", "name", "project"),
+    *("destination", "consequence", "severity", "field"),
 )
 MATCHES = st.fixed_dictionaries({}, optional=dict.fromkeys(NAMES, GLOBS))
 JUNK = st.recursive(VALUES, lambda inside: st.dictionaries(TEXTS, inside, max_size=2))
