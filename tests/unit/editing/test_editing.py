@@ -80,11 +80,6 @@ def after(*edits: tuple[Path, Any], text: str = FILE) -> str:
     ("path", "value", "lines"),
     [
         ((*ONE, "paused"), True, ["-    paused: false   # off", "+    paused: true   # off"]),
-        (
-            (*ONE, "paused"),
-            "a\nb\n",
-            ["-    paused: false   # off", "+    paused: |   # off", "+      a", "+      b"],
-        ),
         ((*ONE, "end_at"), "x", ["-    end_at:  # never", "+    end_at: x  # never"]),
         (
             (*ONE, "tags"),
@@ -98,11 +93,6 @@ def after(*edits: tuple[Path, Any], text: str = FILE) -> str:
                 '-      config: {bucket_name: c, prefix: "q", region: eu}  # flow',
                 '+      config: {bucket_name: c, prefix: r", region: eu, acl: x}  # flow',
             ],
-        ),
-        (
-            (*THREE, "overrides", "prod", "paused"),
-            MISSING,
-            ["-      prod:", "-        paused: true  # not yet"],
         ),
         (
             (*TWO, "overrides", "prod", "paused"),

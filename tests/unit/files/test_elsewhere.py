@@ -20,6 +20,7 @@ from tests.support.git import Git
 SERVICE = Desired("one", "https://a.example", "o", {})
 LAKE = Address("batch_export", "lake")
 DECLARED = "batch_exports:\n  lake: {name: Lake, project: {name: Web}}\n"
+LARGE = f"#{'x' * MAX_FILE_BYTES}\n{DECLARED}"
 
 
 def reasons(root: Path) -> list[str]:
@@ -57,10 +58,6 @@ def test_files_of_others_are_read_as_any_reader_does(
     assert reasons(tmp_path) == ["v/b.yaml may declare it"] * is_declared
 
 
-def _large(path: Path) -> None:
-    path.write_text(f"#{'x' * MAX_FILE_BYTES}\n{DECLARED}")
-
-
 def _unreadable(path: Path) -> None:
     path.mkdir()
     (path / "x.yaml").write_text(DECLARED)
@@ -68,7 +65,7 @@ def _unreadable(path: Path) -> None:
 
 
 UNREAD: dict[str, tuple[Callable[[Path], object], str]] = {
-    "too large": (_large, "v/b.yaml has 10,000,0"),
+    "too large": (lambda path: path.write_text(LARGE), "v/b.yaml has 10,000,0"),
     "no UTF-8": (lambda path: path.write_bytes(DECLARED.encode("utf-16")), "v/b.yaml"),
     "a pipe": (os.mkfifo, "v/b.yaml: not a regular file"),
     "a broken link": (lambda path: path.symlink_to("none"), "v/b.yaml"),

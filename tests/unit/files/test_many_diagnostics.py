@@ -20,21 +20,13 @@ def many(size: int, text: str, sep: str = "") -> str:
     return sep.join(text.replace("#", str(number)) for number in range(size))
 
 
-def exports(size: int, projects: str = "  p: {name: P}\n", **fields: str) -> str:
-    """Return so many exports. `fields` replace the usual ones, and are more."""
-    usual = {"name": "E#", "project": "p", "destination": "{type: NoOp, config: {arg: x}}"}
-    lines = "".join(f"    {name}: {text}\n" for name, text in (usual | fields).items())
-    interval = "" if "interval#" in fields else "    interval: hour\n"
-    return f"projects:\n{projects}batch_exports:\n" + many(size, f"  e#:\n{lines}{interval}")
-
-
-KINDS: dict[str, Callable[[int], str]] = {
-    "unknown-field": lambda size: exports(size, **{"interval#": "hour"}),
-    "same-name": lambda size: exports(size, name="Same"),
-    "unknown-parent": lambda size: exports(size, many(size, "  w-#: {name: W#}\n"), project="w-#x"),
-    "unknown-variable": lambda size: exports(size, name="E# ${var:v_#x}"),
+KINDS = {
+    "unknown-field": "interval#: hour, name: E#, project: p-#",
+    "same-name": "name: Same, project: p-0",
+    "unknown-parent": "name: E#, project: p-#x",
+    "unknown-variable": 'name: "E# ${var:v_#x}", project: p-#',
 }
-"""By code: a file with so many mistakes."""
+"""By code: the fields of each of many exports with this mistake."""
 
 
 def work(function: Callable[[], object]) -> int:
@@ -59,7 +51,11 @@ def test_loading_is_linear(tmp_path: Path, code: str) -> None:
     folders = []
     for size in SIZES:
         head = f"version: 1\nvars: {{{many(size, 'v_#: x', ', ')}}}\n"
-        files = {"reconciler.yaml": head, "all.yaml": KINDS[code](size)}
+        fields = f"destination: {{type: NoOp, config: {{}}}}, {KINDS[code]}"
+        projects = many(size, "  p-#: {name: P#}\n")
+        exports = many(size, f"  e#: {{interval: hour, {fields}}}\n")
+        text = f"projects:\n{projects}batch_exports:\n{exports}"
+        files = {"reconciler.yaml": head, "all.yaml": text}
         folders.append(write(tmp_path / str(size), files))
         codes = [diagnostic.code for diagnostic in load_all(folders[-1], environ={})]
         assert codes.count(code) >= size - 1, codes[:3]

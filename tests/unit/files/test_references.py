@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from reconciler.diagnostics import Diagnostic
 from tests.support.cli import write
 from tests.support.workspaces import LAKE, VERSION, codes, lake, loaded, problems, told
 
@@ -22,13 +21,6 @@ HTTP = "{type: HTTP, config: {url: https://u, token: 'TOKEN'}}"
 
 def postgres(port: str) -> str:
     return f'{{type: Postgres, config: {{host: h, database: d, port: "{port}"}}}}'
-
-
-def marked(problem: Diagnostic, folder: Path) -> str:
-    """Return the characters that the caret underlines."""
-    assert problem.at is not None
-    line = (folder / problem.at.file).read_text(encoding="utf-8").splitlines()[problem.at.line - 1]
-    return line[problem.at.column - 1 :][: problem.at.length]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +126,8 @@ def test_configuration_7_mistakes_in_references_name_the_cause_and_the_fix(
     (problem,) = problems(tmp_path, text, SETTINGS)
     assert message in problem.message
     assert hint in (problem.hint or "")
-    assert marked(problem, tmp_path) == caret
+    lines = (tmp_path / problem.at.file).read_text(encoding="utf-8").splitlines()
+    assert lines[problem.at.line - 1][problem.at.column - 1 :][: problem.at.length] == caret
 
 
 def test_a_mistake_in_a_variable_is_told_where_the_variable_stands(tmp_path: Path) -> None:

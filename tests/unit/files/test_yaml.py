@@ -34,29 +34,19 @@ REFUSED: list[tuple[str | bytes, str]] = [
     ("a: 0123\n", "ambiguous-number 1:4"),
     ("a: 0o17\n", "ambiguous-number 1:4"),
     ("a: 1_000\n", "ambiguous-number 1:4"),
-    ("a: 1.5e3\n", "ambiguous-number 1:4"),
     ("a: 9223372036854775808\n", "ambiguous-number 1:4"),
     ("a: -9223372036854775809\n", "ambiguous-number 1:4"),
-    ("a: !!int '1'\n", "unknown-tag 1:4"),
     ("a:\n  ! 12", "unknown-tag 2:3"),
-    ("a: [! 12]", "unknown-tag 1:5"),
-    ("a:\n\tb: 1\n", "tab-indent 2:1"),
     ("a:\n-\thttps://eu.posthog.com\n", "tab-indent 2:2"),
-    ("? [a]\n: x\n", "bad-key 1:3"),
-    ("a:\n  <<: 3\n", "bad-merge 2:7"),
     ("a:\n  b: c # d\u2028  e: f\n", "ambiguous-yaml 2:11"),
     ("a: b # c\x85d\n", "ambiguous-yaml 1:9"),
-    ("a: b\n# c\u2028d", "ambiguous-yaml 2:4"),
     ("{?name: W1}", "ambiguous-yaml 1:3"),
     ('a: "x"# c', "ambiguous-yaml 1:7"),
     ("a: [b]#c", "ambiguous-yaml 1:7"),
-    ("a: {b: 1}#c", "ambiguous-yaml 1:10"),
     ("- &a !!str 'x'#c", "ambiguous-yaml 1:15"),
-    ("a:\n- #1", "ambiguous-yaml 2:3"),
     ("a: 1\n\ufeffb: 2\n", "byte-order-mark 2:1"),
     (b"\xff\xfea\x00", "bad-encoding 1:1"),
     (b"\x00\x00\xfe\xff", "bad-encoding 1:1"),
-    ("a: 1\n>>>>>>> c\nb: 2\n", "conflict-marker 2:1"),
     ("a: 1\r\n=======\r\nb: 2\r\n", "conflict-marker 2:1"),
     *((f"a: {q[0]}b c{q[1]}\n", "curly-quotes 1:4") for q in ("“”", "„“", "‘’", "«»")),
 ]
@@ -147,23 +137,13 @@ def test_configuration_12_a_chain_of_merge_keys_may_be_long() -> None:
     assert value[f"a{links - 1}"] == {f"x{n}": n for n in range(links)}
 
 
-_FIELDS = ", ".join(f"x{number}: 1" for number in range(100))
-_MERGES = [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 100)}]}}\n" for n in range(1, 90)]
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        (
-            "a0: &a0 {}\n" + "\n".join(f"a{n}: &a{n} {{b: *a{n - 1}}}" for n in range(1, 2000)),
-            "too-deep",
-        ),
-        (f"a0: &a0 {{{_FIELDS}}}\n" + "".join(_MERGES), "alias-bomb"),
-    ],
-    ids=["aliases", "merge keys with many sources"],
-)
-def test_values_without_end_are_told(text: str, code: str) -> None:
-    assert {problem.code for problem in problems_of(text)} == {code}
+def test_values_without_end_are_told() -> None:
+    deep = [f"a{n}: &a{n} {{b: *a{n - 1}}}\n" for n in range(1, 2000)]
+    wide = [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 100)}]}}\n" for n in range(1, 90)]
+    fields = ", ".join(f"x{number}: 1" for number in range(100))
+    for first, lines, code in (("", deep, "too-deep"), (fields, wide, "alias-bomb")):
+        found = problems_of(f"a0: &a0 {{{first}}}\n{''.join(lines)}")
+        assert {problem.code for problem in found} == {code}
 
 
 def test_a_commit_with_ambiguous_yaml_can_be_read_if_the_caller_is_lenient() -> None:

@@ -47,12 +47,6 @@ def runs_of(data: bytes) -> tuple[LoggedRun, ...]:
     return runs
 
 
-def run_of(*events: Event) -> LoggedRun:
-    """The only run of a log that begins with the plan."""
-    (run,) = runs_of(log_of(Planned(PLAN), *events))
-    return run
-
-
 def endings(data: bytes) -> list[Ending]:
     """Return how the create ended in each run."""
     return [run.changes[0].ending for run in runs_of(data)]
@@ -60,7 +54,8 @@ def endings(data: bytes) -> list[Ending]:
 
 def test_a_run_is_read_with_its_plan_and_who_started_it() -> None:
     report = Report(done=(Done(CREATE, "e1"),), failed=(Failed(UPDATE, "no"),))
-    run = run_of(Done(CREATE, "e1", ("altered",)), Failed(UPDATE, "no"), Ended(report))
+    events = (Planned(PLAN), Done(CREATE, "e1", ("altered",)), Failed(UPDATE, "no"), Ended(report))
+    (run,) = runs_of(log_of(*events))
     assert run.plan == PLAN
     assert (run.started_by, run.started_at, run.last_event_at) == (RUN, TIME, TIME)
     assert [logged.ending for logged in run.changes] == [Ending.DONE, Ending.FAILED]

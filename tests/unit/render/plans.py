@@ -7,8 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 from reconciler.model.plan import Plan
-from reconciler.model.resource import Resource
-from reconciler.model.settings import Policy
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import (
@@ -25,34 +23,16 @@ Fields = Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
 """The fields of an export, or a function of its number."""
 
 
-def exports(
-    count: int,
-    new: Fields,
-    live: Fields | None = None,
-    base: Fields | None = None,
-    *others: Resource,
-    key: str = "x{}",
-    policy: Policy | None = None,
-) -> Plan:
-    """Return the plan of exports x0, x1 and so on, and of others. Without `live` they are new."""
-    keys = [key.format(number) for number in range(count)]
-
-    def fields(given: Fields) -> list[Mapping[str, Any]]:
-        return [given(number) if callable(given) else given for number in range(count)]
-
-    def resources(given: Fields) -> list[Resource]:
-        return [export(name, **own) for name, own in zip(keys, fields(given), strict=True)]
-
-    there = [
-        live_export(f"e{number}", keys[number].title(), **own)
-        for number, own in enumerate(fields(live) if live is not None else ())
-    ]
-    return planned(
-        desired_of(project(), *resources(new), *others),
-        live_of(live_project(), *there),
-        policy,
-        base=desired_of(project(), *resources(base)) if base is not None else None,
-    )
+def exports(count: int, new: Fields, live: Fields | None = None, *, key: str = "x{}") -> Plan:
+    """Return the plan of exports x0, x1 and so on. Without `live` they are new."""
+    resources, there = [project()], [live_project()]
+    for number in range(count):
+        name = key.format(number)
+        resources.append(export(name, **(new(number) if callable(new) else new)))
+        if live is not None:
+            fields = live(number) if callable(live) else live
+            there.append(live_export(f"e{number}", name.title(), **fields))
+    return planned(desired_of(*resources), live_of(*there))
 
 
 def words_of(text: str) -> str:

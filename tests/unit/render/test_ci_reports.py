@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.errors import codes, meaning
 from reconciler.model.plan import Refusal
-from reconciler.model.text import printable
 from reconciler.render import writer_of
 from reconciler.render.ci_reports import (
     diagnostics_as_github,
@@ -24,7 +23,7 @@ from reconciler.render.options import RenderOptions
 from tests.conftest import ROOT as REPOSITORY
 from tests.support.worlds import s3
 from tests.unit.render.plans import exports
-from tests.unit.render.test_diagnostics import HOSTILE, breaking, hostile, wrong
+from tests.unit.render.test_diagnostics import breaking, hostile, wrong
 
 ROOT = RenderOptions(root="infra")
 MARKUP = '::error::a ##[x] <b> "q" &amp; ]]> \x1b[2J\x00\u2028\ufffe'
@@ -92,11 +91,9 @@ def test_code_quality_has_what_gitlab_requires() -> None:
     first = wrong("a", Mark("a.yaml", 3), hint="fix it")
     issues = json.loads(diagnostics_as_gitlab([first, wrong("b", level=Level.WARNING)], ROOT))
     assert [issue["severity"] for issue in issues] == ["major", "minor"]
-    assert [issue["check_name"] for issue in issues] == ["unknown-field"] * 2
     assert issues[0]["description"] == "a\nhint: fix it"
     assert issues[0]["location"] == {"path": "infra/a.yaml", "lines": {"begin": 3}}
     assert issues[1]["location"]["path"] == "infra/reconciler.yaml"
-    assert json.loads(diagnostics_as_gitlab([])) == []
     assert "##[" not in diagnostics_as_gitlab([wrong(MARKUP)])
 
 
@@ -159,25 +156,12 @@ def test_every_code_is_a_rule() -> None:
     assert run_of()["results"] == []
 
 
-def test_control_characters_are_escaped_in_sarif() -> None:
-    text = diagnostics_as_sarif([hostile(), wrong("half a pair: \ud800")])
-    assert not breaking(text)
-    first = orjson.loads(text)["runs"][0]["results"][0]
-    assert first["message"]["text"] == f"{printable(HOSTILE)}\nhint: {printable(HOSTILE)}"
-    assert first["relatedLocations"][0]["message"]["text"] == printable(HOSTILE)
-
-
 def test_codes_in_use_and_described_codes_are_the_same() -> None:
-    folders = ("files", "git", "editing", "providers", "kinds", "commands")
-    paths = [
-        path
-        for folder in folders
-        for path in (REPOSITORY / "reconciler" / folder).rglob("*.py")
-        # The checks of `doctor` have names, not codes.
-        if path.parent.name != "doctor"
-    ]
-    paths.append(REPOSITORY / "reconciler/diagnostics.py")
-    sources = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+    sources = (REPOSITORY / "reconciler/diagnostics.py").read_text(encoding="utf-8")
+    for folder in ("files", "git", "editing", "providers", "kinds", "commands"):
+        for path in (REPOSITORY / "reconciler" / folder).rglob("*.py"):
+            # The checks of `doctor` have names, not codes.
+            sources += "" if path.parent.name == "doctor" else path.read_text(encoding="utf-8")
     used = re.findall(r'(?:\.|_)(?:error|warning|refuse)\(\s*"([a-z0-9-]+)"', sources)
     assert sorted(set(used) - set(codes())) == []
     assert sorted(code for code in codes() if f'"{code}"' not in sources) == []

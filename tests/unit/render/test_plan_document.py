@@ -18,22 +18,19 @@ from tests.unit.render.plans import exports
 
 
 def test_what_was_applied_is_one_line_with_age_commits_and_counts() -> None:
-    counts = {"applied_commits": 14, "recorded": 41, "declared": 42}
     times = {"applied": "1a2b3c4d5e6f", "applied_time": "2026-01-01T12:00:00Z"}
-    source = replace(PlanSource("e", "o", "u", "t"), **counts, **times)
-    plan = Plan(source, (), created_at="2026-01-10T13:00:00Z")
+    counts = {"applied_commits": 14, "recorded": 41, "declared": 42}
 
-    def applied(plan: Plan, **fields: Any) -> str:
-        return document_of(replace(plan, source=replace(source, **fields))).applied
+    def applied(**fields: Any) -> str:
+        source = replace(PlanSource("e", "o", "u", "t"), **{**counts, **times, **fields})
+        return document_of(Plan(source, (), created_at="2026-01-10T13:00:00Z")).applied
 
-    assert applied(plan) == "1a2b3c4 (9 days, 14 commits ago): 41 of 42 resources"
-    assert applied(plan, applied_time=None).startswith("1a2b3c4 (14 commits ago): ")
-    assert applied(plan, applied_time="2026-01-10T11:00:00Z").startswith("1a2b3c4 (2 hours, ")
-    assert applied(plan, applied_time="yesterday").startswith("1a2b3c4 (14 commits ago): ")
-    assert applied(plan, applied_commits=0).startswith("1a2b3c4 (9 days ago): ")
-    at_head = {"head": "1a2b3c4d5e6f", "head_ref": "main"}
-    assert applied(plan, **at_head).startswith("main@1a2b3c4: ")
-    assert applied(plan, applied=None) == "no inventory"
+    assert applied() == "1a2b3c4 (9 days, 14 commits ago): 41 of 42 resources"
+    assert applied(applied_time="2026-01-10T11:00:00Z").startswith("1a2b3c4 (2 hours, ")
+    assert applied(applied_time="yesterday").startswith("1a2b3c4 (14 commits ago): ")
+    assert applied(applied_commits=0).startswith("1a2b3c4 (9 days ago): ")
+    assert applied(head="1a2b3c4d5e6f", head_ref="main").startswith("main@1a2b3c4: ")
+    assert applied(applied=None) == "no inventory"
 
 
 def test_security_25_no_address_and_no_secret_hides_in_a_group_of_new_objects() -> None:

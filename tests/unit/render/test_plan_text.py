@@ -62,9 +62,8 @@ def _sent(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
 def _mixed(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
     query = f"SELECT\n  event,\n  timestamp\nFROM events\nWHERE event = 'e{number}'"
     queried = ({"sql_query": query.replace("timestamp", "uuid")}, {"sql_query": query})
-    return (_moved(number), queried, _sent(number), (ABSENT, {}), ({"paused": True}, {}))[
-        number % 5
-    ]
+    of_all = _moved(number), queried, _sent(number), (ABSENT, {}), ({"paused": True}, {})
+    return of_all[number % 5]
 
 
 @pytest.mark.parametrize("change", [_moved, _sent, _mixed])
@@ -206,29 +205,10 @@ def test_a_long_name_does_not_hide_a_danger() -> None:
 # What is new, loosened or dangerous in several environments
 
 
-def test_what_does_not_fit_is_counted_dangers_by_rule_and_places_by_host() -> None:
-    buckets = [
-        export(f"x{number}", destination=s3(bucket_name=f"b{number}", endpoint_url="https://new"))
-        for number in range(50)
-    ]
-    evil = [export(f"y{number}", destination=postgres(f"{number}.evil")) for number in range(30)]
-    plan = changed(LAKE, *buckets, *evil, before=(LAKE,))
-    dangers, places = plan_as_text(plan, of_width(80)).split("\n\n")[1:3]
-    assert dangers.startswith("30 dangers\n")
-    rest = "… 18 more: 18 credentials-to-new-address at 2.evil:5432"
-    check(dangers, rest, times={": data goes to ": 12, "\n  !! ": 12})
-    assert "… 38 more: 38 new-host at https://new" in places
-    comment = plan_as_markdown(plan)
-    assert comment.count("&#46;evil") + comment.count(".evil") >= 30
-    assert "… 38 more: 38 new-host at https&#58;//new" in comment
-
-
-def test_the_section_is_absent_if_nothing_is_new_and_hostile_values_stay_on_their_line() -> None:
+def test_the_section_is_absent_if_nothing_is_new() -> None:
     plain = changed(export(interval="day"), before=(export(),))
-    plan = changed(export(destination=s3(bucket_name="b\n::error::\u202ex`")))
     for write in (plan_as_text, plan_as_markdown, plan_as_github, plan_as_html):
         assert "ew places" not in write(plain)
-        check(write(plan), times={"\n::error": 0, "\u202e": 0}, most=500)
 
 
 def test_plan_v2_what_reaches_something_else_is_in_no_group() -> None:

@@ -72,17 +72,13 @@ def test_text_of_the_server_is_escaped_and_every_line_is_labelled() -> None:
     assert lines[2:4] == ["  detail", "  hint: way"]
 
 
-@pytest.mark.parametrize(
-    ("hint", "lines"),
-    [
-        (None, ["error: a", "  id: 1", "error: b"]),
-        ("pin a\nname b", ["error: a", "  id: 1", "  hint: pin a", "error: b", "  hint: name b"]),
-        ("pin both", ["error: a", "  id: 1", "error: b", "  hint: pin both"]),
-    ],
-)
-def test_each_problem_is_an_error_with_its_hint(hint: str | None, lines: list[str]) -> None:
-    error = ReconcilerError("a\n  id: 1\nb", hint=hint)
-    assert error_as_text(error).splitlines() == lines
+def test_each_problem_is_an_error_with_its_hint() -> None:
+    def lines(hint: str) -> list[str]:
+        return error_as_text(ReconcilerError("a\n  id: 1\nb", hint=hint)).splitlines()
+
+    one, other = ["error: a", "  id: 1"], "error: b"
+    assert lines("pin a\nname b") == [*one, "  hint: pin a", other, "  hint: name b"]
+    assert lines("pin both") == [*one, other, "  hint: pin both"]
 
 
 OTHER = Change(Address("batch_export", "pond"), Action.CREATE, "Pond")
@@ -210,7 +206,6 @@ SKIPPED = (Skipped(UPDATED, "x"),)
     ("report", "text"),
     [
         (Report(), ""),
-        (Report((Done(CREATED, "1"), Done(UPDATED, "2"))), "\nApplied: 1 created, 1 updated\n"),
         (
             Report(failed=(Failed(CREATED, "no"),), skipped=SKIPPED, interrupted=True),
             f"\nInterrupted: no changes; 1 failed, 1 skipped\n{AGAIN}",
@@ -226,11 +221,8 @@ def test_the_report_of_a_run(report: Report, text: str) -> None:
 
 
 def test_unknown_outcomes_are_listed_with_what_to_do() -> None:
-    report = Report(
-        done=(Done(UPDATED, "2", adopted=True),),
-        failed=(Failed(CREATED, "504", "look", unknown=True),),
-    )
-    text = report_as_text(report)
+    unknown = Failed(CREATED, "504", "look", unknown=True)
+    text = report_as_text(Report((Done(UPDATED, "2", adopted=True),), (unknown,)))
     assert text.startswith(
         "\nApplied: 1 updated (1 adopted); 1 with an unknown outcome\n"
         "  ✗ create of batch_export.lake has an unknown outcome: 504\n    hint: look\n"

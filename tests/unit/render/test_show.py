@@ -38,8 +38,6 @@ KILLED = (Planned(PLAN), POST)
 ENDED = Ended(Report(done=(Done(LAKE, "e1"), Done(POND, "e2"))), verified=True)
 COMPLETE = (Planned(PLAN), POST, Done(LAKE, "e1"), Done(POND, "e2"), ENDED)
 OTHER = RunInfo("run-2", "1.0", "laptop", "ada")
-
-
 SEVERAL = ((RUN, KILLED), (OTHER, COMPLETE))
 
 
@@ -54,16 +52,9 @@ def text_of(*runs: tuple[RunInfo, tuple[Event, ...]], run: str | None = None) ->
 
 def test_a_complete_run_is_shown() -> None:
     lines = text_of((RUN, COMPLETE)).splitlines()
-    assert lines[:3] == [
-        "Run          run-1, reconciler 1.0",
-        "Started by   ada (root on ci-7)",
-        "Job          https://ci.example.com/jobs/1",
-    ]
-    assert lines[7:10] == [
-        "End          exit code 0, verified",
-        "",
-        '+ done  create batch_export.lake "Lake" (id e1)',
-    ]
+    assert lines[1] == "Started by   ada (root on ci-7)"
+    assert lines[7] == "End          exit code 0, verified"
+    assert lines[9] == '+ done  create batch_export.lake "Lake" (id e1)'
     assert audit((RUN, COMPLETE)).shown.code == ExitCode.FINE
 
 
@@ -93,11 +84,9 @@ def test_several_runs_are_a_line_each_and_the_last_is_shown() -> None:
 
 
 def test_a_run_is_selected_by_the_beginning_of_its_id() -> None:
-    with pytest.raises(BadUsage, match="several runs begin with 'run'") as raised:
-        audit(*SEVERAL, run="run")
-    assert raised.value.hint == "runs: run-1, run-2"
-    with pytest.raises(BadUsage, match="no run begins with 'x'"):
-        audit(*SEVERAL, run="x")
+    for run, match in (("run", "several runs begin with 'run'"), ("x", "no run begins with 'x'")):
+        with pytest.raises(BadUsage, match=match):
+            audit(*SEVERAL, run=run)
 
 
 def test_text_of_a_log_can_not_forge_lines() -> None:

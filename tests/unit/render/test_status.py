@@ -28,15 +28,9 @@ HOSTILE = "</script><script>alert(1)</script>\"'&<img src=x onerror=alert(1)>\x1
 
 def run(hour: int, status: str = "Completed", records: int | None = 10) -> Run:
     end = NOW.replace(hour=hour, minute=0)
-    return Run(
-        id=f"r{hour}",
-        status=status,
-        start=end - timedelta(hours=1),
-        end=end,
-        created_at=end,
-        finished_at=end + timedelta(minutes=1) if status != "Running" else None,
-        records=records if status == "Completed" else None,
-    )
+    finished = end + timedelta(minutes=1) if status != "Running" else None
+    records = records if status == "Completed" else None
+    return Run("r", status, end - timedelta(hours=1), end, end, finished, records=records)
 
 
 def export(key: str, state: State = State.OK, **fields: object) -> ExportStatus:
