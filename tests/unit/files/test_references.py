@@ -114,6 +114,7 @@ def test_configuration_7_the_hint_names_quotes_only_where_there_are_some(
         ("${bucket}", "unknown reference", "did you mean ${var:bucket}?"),
         ("${secret.env.NAME}", "unknown reference", "did you mean ${secret:env:NAME}?"),
         ("${Unset}", "unknown reference", "did you mean ${unset}?"),
+        ("${env:NAM}", "variable NAM is not listed", "did you mean 'NAME'? add NAM to the list"),
         ("a $${var:nope} «${var:nope}»", "unknown variable 'nope'", "variables"),
         ("|\n      SELECT ${var:bucket},\n        «${var:colum}» FROM e", "'colum'", "variables"),
     ],
