@@ -496,12 +496,13 @@ class _Matcher(Struct, dict=True):
         """Return the recorded object, if it is in the declared project.
 
         With another name than the declared one, it is ambiguous beside an object of that name,
-        unless that is the recorded object of another resource.
+        unless that is the recorded object of another resource. So is one to delete with that name:
+        the next plan would find the other object by it, and delete that, too.
         """
         live = self._of_entry(start)
         if live is None or not _is_in_place(start, live):
             return []
-        if live.name.strip() == start.resource.name:
+        if live.name.strip() == start.resource.name and _is_present(start):
             return [live]
         recorded = {item.id for item in map(self._of_entry, left) if item is not None}
         return [live, *(item for item in self._free_named(start) if item.id not in recorded)]

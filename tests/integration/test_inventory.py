@@ -16,6 +16,7 @@ from tests.support.declared import declared
 from tests.support.emulator import RunningEmulator
 from tests.support.inventories import write_inventory
 from tests.support.repo import JOB, SETTINGS, Repo, secret_in
+from tests.support.simulated import no_op_export
 
 KIND = '{"cohort.a": {"id": "1", "name": "a"}}'
 
@@ -407,6 +408,24 @@ def test_model_2005_an_entry_that_does_not_count_is_no_drift(repo: Repo) -> None
     repo.call("DELETE", "a")
     assert repo.run("drift").code == 0
     assert repo.run("drift", "--write").code == 0
+
+
+def test_an_absent_resource_is_ambiguous_beside_another_object_of_its_name(repo: Repo) -> None:
+    """Each apply deleted one more object of the name, also those that nobody had managed."""
+    repo.applied(a={})
+    own = repo.running.exports()["a"]
+    path = f"/api/projects/{own['team_id']}/batch_exports/"
+    twin = repo.running.call("POST", path, no_op_export("a")).json()["id"]
+    assert repo.changes() == []
+    repo.commit(a={"state": "absent"})
+    (refusal,) = repo.plan(code=5)["refusals"]
+    assert refusal["rule"] == "ambiguous"
+    assert own["id"] in refusal["message"]
+    assert twin in refusal["message"]
+    repo.commit(a={"state": "absent", "id": own["id"]})
+    repo.apply()
+    assert repo.running.exports()["a"]["id"] == twin
+    assert repo.changes() == []
 
 
 def test_a_plan_says_why_it_has_no_inventory(repo: Repo, tmp_path: Path) -> None:

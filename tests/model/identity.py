@@ -216,9 +216,12 @@ class Identity:
         return resource.parent is None or item.parent == self.parent_of(resource)
 
     def _recorded_here(self, resource: Resource, left: Iterable[Resource]) -> list[Live]:
-        """Return the recorded object in the declared project: to rename, if its name is free."""
+        """Return the recorded object in the declared project: to rename, if its name is free.
+
+        Beside another of its name it is not deleted: the next plan would delete that one, too.
+        """
         found = [item for item in self._recorded(resource) if self.is_here(resource, item)]
-        if not found or found[0].name == resource.name:
+        if not found or (found[0].name == resource.name and not resource.absent):
             return found
         others = [item for other in left for item in self._recorded(other)]
         named = self._named(resource, resource.name)

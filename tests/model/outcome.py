@@ -134,20 +134,7 @@ def code_of_apply(plan: Planned) -> int:
     is_behind = not plan.record.behind.isdisjoint(plan.identity.matched.keys() - plan.left_out)
     if is_behind or plan.record.is_older:
         return 4
-    return 3 if refused_later(plan) or has_namesake(plan) else 0
-
-
-def has_namesake(plan: Planned) -> bool:
-    """Return whether an absent resource finds another object by its name after the apply."""
-    gone = {change.live.id for change in plan.of_action("delete") if change.live}
-    return any(
-        (item.kind, item.parent, item.name) == (own.kind, change.parent, own.name)
-        and gone.isdisjoint((item.id, item.parent))
-        and plan.identity.is_free(item)
-        for change in plan.of_action("delete")
-        if (own := plan.now.get(change.address)) and own.absent
-        for item in plan.live
-    )
+    return 3 if refused_later(plan) else 0
 
 
 def recorded(plan: Planned, ids: Mapping[str, Live | None]) -> dict[str, Entry]:
