@@ -66,6 +66,9 @@ def calls_of(service: Service, words: Sequence[str]) -> int:
     return len(service.requests)
 
 
+_HELPED = ("apply", "status", "runs", "logs", "gaps", "pause", "unpause", "projects")
+
+
 def modules(_: Settings) -> Result:
     """Return the modules that commands import."""
     with tempfile.TemporaryDirectory() as name:
@@ -80,6 +83,8 @@ def modules(_: Settings) -> Result:
                 "apply": [*_APPLY, *at(place)],
             }
             imported = {command: _modules_of(service, words) for command, words in commands.items()}
+            helped = (_modules_of(service, [command, "--help"]) for command in _HELPED)
+            imported["--help of operations"] = sorted(set().union(*helped))
     return Result("imported modules", modules=imported)
 
 
