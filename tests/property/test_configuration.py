@@ -25,12 +25,12 @@ from tests.support.diagnostics import assert_sound
 Files = Mapping[str, bytes]
 
 
-def _tree(folder: Path) -> Files:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-
-
-ACME = _tree(ROOT / "examples/acme")
+FOLDER = ROOT / "examples/acme"
+ACME = {
+    path.relative_to(FOLDER).as_posix(): path.read_bytes()
+    for path in sorted(FOLDER.rglob("*"))
+    if path.is_file()
+}
 SMALL = {
     **BASE,
     "reconciler.yaml": BASE["reconciler.yaml"].replace(b"env: [", b"env: [BUCKET, "),

@@ -42,17 +42,13 @@ def test_a_plan_of_what_was_applied_is_empty(world: tuple[Desired, Live]) -> Non
 @given(worlds(), st.randoms(use_true_random=False))
 def test_order_of_input_never_matters(world: tuple[Desired, Live], shuffler: random.Random) -> None:
     desired, live = world
-    shuffled_resources = list(desired.resources.items())
-    shuffler.shuffle(shuffled_resources)
-    shuffled_objects = {}
-    for kind in sorted(live.objects, reverse=True):
-        shuffled = list(live.objects[kind])
-        shuffler.shuffle(shuffled)
-        shuffled_objects[kind] = tuple(shuffled)
-    other = planned(
-        replace(desired, resources=dict(shuffled_resources)),
-        replace(live, objects=shuffled_objects),
-    )
+    resources = list(desired.resources.items())
+    shuffler.shuffle(resources)
+    objects = {kind: list(live.objects[kind]) for kind in sorted(live.objects, reverse=True)}
+    for items in objects.values():
+        shuffler.shuffle(items)
+    shuffled = {kind: tuple(items) for kind, items in objects.items()}
+    other = planned(replace(desired, resources=dict(resources)), replace(live, objects=shuffled))
     assert encode(other) == encode(planned(desired, live))
 
 
@@ -90,9 +86,8 @@ def test_unmanaged_objects_and_what_is_said_about_them_never_change_a_plan(
             event("look-alike")
             pinned = _as_suggested(desired.resources[note.about], note.message)
             assert pinned.pinned_id in {None, *unmanaged}
-            again = planned(
-                replace(desired, resources={**desired.resources, note.about: pinned}), live
-            )
+            resources = {**desired.resources, note.about: pinned}
+            again = planned(replace(desired, resources=resources), live)
             assert f"{note.about}:create" not in [change.id for change in again.effective]
 
 

@@ -85,9 +85,8 @@ def _exports(draw: st.DrawFn) -> dict[str, Any]:
     if listed is not None:
         body["environments"] = listed
     overrides = {name: draw(_overrides) for name in ("one", "two", "three") if draw(st.booleans())}
-    body["overrides"] = {name: layer for name, layer in overrides.items() if layer}
-    if not body["overrides"]:
-        del body["overrides"]
+    if layers := {name: layer for name, layer in overrides.items() if layer}:
+        body["overrides"] = layers
     return body
 
 

@@ -72,6 +72,7 @@ ENDLESS = BackfillRow("b1", "Running", hour(0), None)
         pytest.param({}, runs(5, 12), [row(0, 12, **ADJUSTED)], "", id="trap_15_47"),
         ({}, runs(6, 12), [row(0, 12, **ADJUSTED)], "5-6 missing"),
         ({}, [], [EMPTY], ""),
+        ({}, runs(5, 12), [row(0, 12, "Cancelled", **ADJUSTED)], "0-5 missing"),
         pytest.param(
             *({}, [*runs(0, 4, "Failed", **BACKFILLED), *runs(4, 12)]),
             *([row(0, 4, total_records=0)], "0-4 failed"),

@@ -23,7 +23,6 @@ from reconciler.render.options import (
     ],
 )
 def test_when_colours_are_wanted(environ: dict[str, str], terminal: bool, wanted: bool) -> None:
-    """`tests/integration/test_output.py` has the other variables."""
     assert colour_wanted(environ, terminal=terminal) is wanted
 
 
