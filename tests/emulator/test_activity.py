@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.emulator.facts import KEYS, NEWEST, REAL, YEAR, Api, Table, fact, facts
+from tests.emulator.facts import NEWEST, REAL, YEAR, Api, Table, fact, facts
 from tests.support.emulator import start_emulator
 from tests.support.limits import TIMEOUT
 
@@ -120,40 +120,6 @@ def test_entries(api: Api, row: Case) -> None:
     _, *rest = entries(api, export)
     assert [changes(entry) for entry in rest] == expected
     assert {entry["activity"] for entry in rest} <= {"updated"}
-
-
-@fact("10", "edits of the destination, backfills and runs are not logged", *REAL)
-def test_what_is_not_logged(api: Api) -> None:
-    export = api.create()
-    destination = {**api.body()["destination"], "config": {"prefix": "other"}}
-    if api.dialect == "2025":
-        destination["config"] |= KEYS
-    assert api.patch(export, destination=destination).status_code == 200
-    bounds = {"start_at": "2026-10-01T00:00:00+00:00", "end_at": "2026-10-01T02:00:00+00:00"}
-    answer = api.call("POST", f"{api.project}{export['id']}/backfills/", bounds)
-    assert answer.status_code in (200, 201)
-    api.emulator.advance(hours=3)
-    assert len(entries(api, export)) == 1
-
-
-@fact("10", "the log is filtered by scope, item and user", *REAL)
-def test_filters_of_the_log(api: Api) -> None:
-    ours = api.create(name="Ours")
-    answer = api.call("POST", api.project, api.body(name="Hers"), key="phx_admin")
-    hers = answer.json()
-    assert len(log(api)["results"]) == 2
-    assert [entry["item_id"] for entry in log(api, item_id=hers["id"])["results"]] == [hers["id"]]
-    assert log(api, scope="Team")["results"] == []
-    assert len(log(api, scopes="Team,BatchExport")["results"]) == 2
-    by_user = [entry["item_id"] for entry in log(api, user=1)["results"]]
-    assert by_user == ([ours["id"]] if api.dialect == "2026" else [])
-
-
-@fact("10", "the log shows its own project only", *REAL)
-def test_projects_of_the_log(api: Api) -> None:
-    api.create()
-    assert log(api, "/api/projects/2/activity_log/")["results"] == []
-    assert len(log(api, "/api/environments/1/activity_log/")["results"]) == 1
 
 
 def test_data_survives_a_crash_and_a_restart(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from tests.emulator.operations import (
     backfill,
     backfills,
     get,
-    messages,
     no_op,
     of,
     outcomes,
@@ -78,7 +77,7 @@ def test_failures_that_do_not_count(api: Api, status: str) -> None:
     assert api.get(export)["paused"] is False
 
 
-@fact("14", "an automatic pause is in the log and the activity, and ends running backfills", "2026")
+@fact("14", "an automatic pause is in the log and the activity", "2026")
 def test_traces_of_an_automatic_pause(api: Api) -> None:
     outcomes(api, FAILS)
     export = api.create()
@@ -93,25 +92,6 @@ def test_traces_of_an_automatic_pause(api: Api) -> None:
     assert (entry["activity"], entry["user"], entry["is_system"]) == ("updated", None, True)
     assert entry["detail"]["changes"][0]["field"] == "enabled"
     assert entry["created_at"] == api.get(export)["last_paused_at"]
-    export = api.create()
-    backfill(api, export, "2026-10-01T00:00:00Z", "2026-10-02T00:00:00Z").raise_for_status()
-    api.emulator.advance(hours=5)
-    assert (api.get(export)["paused"], len(runs(api, export))) == (True, 3)
-    assert backfills(api, export)[0]["status"] == "Cancelled"
-    lines = messages(api, export, "?search=ongoing batch export backfill")
-    assert [line[:2] for line in lines] == ["1 "]
-
-
-@fact("14", "after unpausing, one more failure in the window pauses the export again", "2026")
-def test_pausing_again(api: Api) -> None:
-    fail(api, 4)
-    export = api.create()
-    api.emulator.advance(hours=5)
-    assert len(runs(api, export)) == 3
-    api.call("POST", of(api, export, "unpause/"), {}).raise_for_status()
-    api.emulator.advance(hours=5)
-    assert api.get(export)["paused"] is True
-    assert len(runs(api, export)) == 4
 
 
 def history(api: Api, export: dict[str, Any]) -> list[Any]:
@@ -140,19 +120,3 @@ def test_one_jump_and_many_steps_give_the_same_history(api: Api) -> None:
         histories.append(history(api, export))
     assert histories[0] == histories[1]
     assert histories[0][2] is not None
-
-
-# Settings
-
-
-def test_settings_are_kept_until_a_reset(api: Api) -> None:
-    defaults = api.emulator.admin("GET", "settings")
-    changed = settings(api, jitter_seconds=30, first_data_at="2026-01-01T01:00:00+01:00")
-    assert changed == {**defaults, "jitter_seconds": 30, "first_data_at": "2026-01-01T00:00:00Z"}
-    assert settings(api, backfill_limit=7) == {**changed, "backfill_limit": 7}
-    assert api.emulator.admin("DELETE", "settings") == defaults
-    settings(api, auto_pause=False)
-    outcomes(api, FAILS)
-    api.emulator.reset()
-    assert api.emulator.admin("GET", "settings") == defaults
-    assert api.emulator.admin("GET", "outcomes") == {"outcomes": []}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import pytest
-
 from tests.emulator.facts import ALL, NEWEST, OLD, REAL, YEAR, Api, fact, facts, invalid, refused
 from tests.emulator.operations import (
     END,
@@ -16,7 +14,6 @@ from tests.emulator.operations import (
     backfills,
     begun,
     get,
-    intervals,
     no_op,
     of,
     outcomes,
@@ -49,10 +46,9 @@ def test_paths_and_answers_of_backfills(api: Api) -> None:
         refused(several, 404, "not_found")
 
 
-@fact("8.1", "bodies that are no object, and a range that is running, crash real servers", *REAL)
+@fact("8.1", "a range without an end, and one that is running, crash real servers", *REAL)
 def test_crashes_of_backfills(api: Api) -> None:
     """2025 answers the id of the workflow, with START and END for open bounds."""
-    assert api.call("POST", of(api, api.create(), "backfills/"), []).status_code == 500
     assert backfill(api, api.create(), START, None).status_code == 500
     export = api.create(**no_op())
     first = begun(api, export, "2026-10-01T02:00:00+02:00", "2026-10-01T05:00:00+02:00")
@@ -70,7 +66,6 @@ NO_DATA = {
     "total_records_count": 0,
     "progress": {"total_runs": 0, "finished_runs": 0, "progress": 1.0},
 }
-ONE = {"total_runs": 1, "finished_runs": 1, "progress": 1.0}
 OPEN = {"end_at": None, "status": "Completed"}
 BERLIN = {"interval": "day", "timezone": "Europe/Berlin"}
 ENDED, FAILED = no_op(end_at="2026-09-01T00:00:00Z"), {"status": "Failed", "progress": None}
@@ -86,10 +81,6 @@ RANGES: dict[tuple[str, ...], dict[str, Range]] = {
         "a week after end_at the schedule is gone": (ENDED, "", "00:00 03:00", "", FAILED),
     },
     YEAR: {
-        "without a start there is one run": (
-            *(no_op(), "", "- 2000-01-01T00:00:00Z"),
-            *("- 2000-01-01T00:00:00Z", {"progress": ONE}),
-        ),
         "the start moves to the first data": (
             *(no_op(), "01:20", "00:00 03:00"),
             *("01:00 02:00 03:00", {"start_at": at("01:00")}),
@@ -136,19 +127,6 @@ def test_the_runs_of_a_range(api: Api, row: Range) -> None:
         assert {name: told[name] for name in shown} == shown
 
 
-@fact("8.1", "a backfill without a start needs a flag in 2026, and is not known to the interface")
-def test_a_backfill_without_start(api: Api) -> None:
-    export = api.create(**no_op())
-    if api.dialect == "2026":
-        detail = invalid(backfill(api, export, None, END))
-        assert detail == "Backfilling from the beginning of time is not enabled for this team."
-    else:
-        # The interface has no null bounds: the export's own creation takes the place of the start.
-        begun(api, export, None, None if api.dialect == "interface" else "2000-01-01T00:00:00Z")
-        api.emulator.advance(minutes=10)
-        assert runs(api, export, "?ordering=data_interval_start&start=-90y") == []
-
-
 @fact("8.1", "older servers refuse a range without data, and have no limit", *OLD)
 def test_ranges_without_data_in_older_servers(api: Api) -> None:
     export = api.create(**no_op())
@@ -160,23 +138,6 @@ def test_ranges_without_data_in_older_servers(api: Api) -> None:
     assert "contains no data. The earliest possible" in invalid(early)
     settings(api, backfill_limit=0)
     begun(api, export)
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "text"),
-    [
-        ("2026-01-01T00:00:00", "2026-01-01T02:00:00Z", "Input 2026-01-01T00:00:00 is naive."),
-        ("yesterday", "2026-01-01T02:00:00Z", "Input yesterday is not a valid ISO formatted"),
-        ("2026-01-01T02:00:00Z", "2026-01-01T02:00:00Z", "'start_at' {order} 'end_at'"),
-        ("2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z", "'start_at' {order} 'end_at'"),
-        ("2026-01-01T00:00:00Z", "2100-01-01T00:00:00Z", "is in the future"),
-    ],
-)
-@fact("8.1", "invalid ranges answer 400 without a field", rules=(28,))
-def test_invalid_ranges(api: Api, start: Any, end: str, text: str) -> None:
-    detail = invalid(backfill(api, api.create(), start, end))
-    order = "must be before" if api.dialect == "2026" else "happens after"
-    assert text.format(order=order) in detail
 
 
 @fact("8.1", "daily and weekly exports require dates, weekly ones on their day", "2026")
@@ -194,7 +155,7 @@ def test_dates_of_daily_and_weekly_backfills(api: Api) -> None:
     assert (row["start_at"], row["end_at"]) == ("2026-01-01T09:00:00Z", "2026-01-05T09:00:00Z")
 
 
-@fact("8.1", "too many backfills answer 429 after a null start", "2026", rules=(28, 42))
+@fact("8.1", "too many backfills answer 429", "2026", rules=(28, 42))
 def test_too_many_backfills(api: Api) -> None:
     assert api.emulator.admin("GET", "settings")["backfill_limit"] == 100
     assert settings(api, backfill_limit=5)["backfill_limit"] == 5
@@ -206,9 +167,6 @@ def test_too_many_backfills(api: Api) -> None:
     detail = refused(answer, 429, "too_many_concurrent_backfills")
     assert detail.startswith("This team already has 5 batch export backfills running.")
     assert (answer.json()["type"], "retry-after" in answer.headers) == ("server_error", False)
-    settings(api, backfill_limit=0)
-    invalid(backfill(api, first, None, "soon"))
-    refused(backfill(api, first, "late", "soon"), 429, "too_many_concurrent_backfills")
 
 
 @fact("8.3", "a backfill is Starting while it estimates, then Running, then ended", *REAL)
@@ -245,7 +203,7 @@ def test_the_statuses_of_a_backfill(api: Api) -> None:
     assert [run["status"] for run in runs(api, export)] == ["Cancelled"]
 
 
-@fact("8.1", "a backfill can be read by its id, in its project; elsewhere the list is empty", *REAL)
+@fact("8.1", "a backfill can be read by its id, of its export", *REAL)
 def test_reading_a_backfill(api: Api) -> None:
     export = api.create(**no_op())
     begun(api, export)
@@ -255,9 +213,6 @@ def test_reading_a_backfill(api: Api) -> None:
     assert (set(row) & added == added) is (api.dialect == "2026")
     other = api.create(name="other", **no_op())
     refused(api.call("GET", of(api, other, f"backfills/{row['id']}/")), 404, "not_found")
-    path = f"/api/projects/2/batch_exports/{export['id']}/backfills/"
-    assert get(api, path)["results"] == []
-    refused(api.call("POST", path, {"start_at": START, "end_at": END}), 404, "not_found")
     answer = api.call("POST", backfill_path(api, export), {}, key="phx_read")
     refused(answer, 403, "permission_denied")
 
@@ -276,7 +231,7 @@ def test_a_row_that_appears_later(api: Api) -> None:
     assert backfill(api, export, START, "2026-10-03T00:00:00Z").status_code == 429
 
 
-@fact("8.1", "the list has cursor pages of 50, ordered by creation or start", *REAL)
+@fact("8.1", "the list has cursor pages of 50, the newest first", *REAL)
 def test_lists_of_backfills(api: Api) -> None:
     export = api.create(**no_op())
     for minute in range(51):
@@ -284,9 +239,7 @@ def test_lists_of_backfills(api: Api) -> None:
     page = get(api, of(api, export, "backfills/"))
     assert len(page["results"]) == 50
     assert page["results"][0]["start_at"] == "2026-10-01T00:50:00Z"
-    ordered = get(api, of(api, export, "backfills/?ordering=start_at"))
-    assert ordered["results"][0]["start_at"] == "2026-10-01T00:00:00Z"
-    assert ordered["next"] is not None
+    assert page["next"] is not None
 
 
 @fact("8.2", "runs of a backfill execute one after another, also while the export is paused")
@@ -301,17 +254,3 @@ def test_one_run_after_another(api: Api) -> None:
     assert len(done) == 3
     assert done[0]["finished_at"] < done[1]["created_at"]
     assert api.get(export)["paused"] is True
-
-
-@fact("1.7", "unpause can backfill from last_paused_at, which is not aligned")
-def test_unpausing_with_a_backfill(api: Api) -> None:
-    export = api.create()
-    api.call("POST", of(api, export, "pause/"), {})
-    set_clock(api, "2026-10-07T15:30:00Z")
-    api.call("POST", of(api, export, "unpause/"), {"backfill": True})
-    api.emulator.advance(minutes=29)
-    made = [(start[:16], end[:16]) for start, end in intervals(api, export)]
-    assert (len(made), made[0]) == (5, ("2026-10-07T10:20", "2026-10-07T11:20"))
-    if api.dialect == "2026":
-        answer = api.call("POST", of(api, export, "unpause/"), {"backfill": "x"})
-        invalid(answer, "backfill")

@@ -122,17 +122,6 @@ def test_steps_that_are_not_run(api: Api) -> None:
         assert answer.json()["result"] == {"status": "Failed", "message": NOT_CONFIGURED}
 
 
-@fact("11", "servers crash without a config, for unknown steps and for types without steps", *REAL)
-def test_crashes_of_steps(api: Api) -> None:
-    export = api.create()
-    without = {"type": export["destination"]["type"]}
-    bodies = [api.body(destination=without), api.body(destination={**without, "config": None})]
-    bodies += [{**api.body(), "step": step} for step in (9, "a")]
-    for body in bodies:
-        assert run(api, body).status_code == run(api, body, export).status_code == 500
-    assert run(api, api.body(**to("NoOp"))).status_code == 500
-
-
 @fact("11", "a step of an export uses the stored config, secrets included", *REAL)
 def test_a_step_for_an_existing_export(api: Api) -> None:
     export = api.create()

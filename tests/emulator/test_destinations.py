@@ -21,11 +21,9 @@ from tests.emulator.facts import (
     Api,
     Row,
     Table,
-    answers,
     fact,
     facts,
     invalid,
-    refused,
     to,
 )
 
@@ -130,18 +128,12 @@ TYPES: Table = {
         ],
     },
     REAL: {
-        "a config that is a list crashes": [(POST, whole({"type": "NoOp", "config": []}), "500")],
         "a null config is refused": [
             (existing, whole({"type": "NoOp", "config": None}), "400 null destination__config")
             for existing in (POST, to("NoOp"))
         ],
         "a PATCH of a destination without its type crashes": [
             ({}, whole({"config": {"prefix": "q"}}), "500"),
-        ],
-        "a config with a key that the server sets itself crashes it": [
-            (existing, to("NoOp", **{key: "1"}), "500")
-            for key in ("interval", "team_id", "integration_id")
-            for existing in (POST, to("NoOp"))
         ],
     },
     ("interface",): {
@@ -150,7 +142,6 @@ TYPES: Table = {
             (POST, whole({"type": "NoOp", "config": None}), {"config": {}}),
             (to("NoOp"), whole({"type": "NoOp", "config": None}), {"config": {}}),
         ],
-        "a config is no list": [(POST, whole({"type": "NoOp", "config": []}), "400")],
         "a PATCH needs no type": [({}, whole({"config": {"prefix": "q"}}), {"prefix": "q"})],
     },
     YEAR: {"a missing config crashes": [(POST, whole({"type": "NoOp"}), "500")]},
@@ -181,12 +172,6 @@ TYPES: Table = {
         "an empty compression is none": [
             (POST, to("S3", **S3, **KEYS, compression=""), {"compression": ""}),
         ],
-        "words become booleans": [
-            (
-                *({}, to("S3", use_virtual_style_addressing="nonsense")),
-                {"use_virtual_style_addressing": False},
-            ),
-        ],
         "Snowflake requires the secret of the authentication type, if that is sent": [
             (
                 to("Snowflake", **SNOWFLAKE, password="p"),
@@ -213,19 +198,7 @@ TYPES: Table = {
         "the id of an integration can be text or a whole decimal": [
             (POST, to("AwsS3", "7", **S3), {"integration": 7}),
             (POST, to("AwsS3", 7.0, **S3), {"integration": 7}),
-            *(
-                (
-                    *(POST, to("AwsS3", value, **S3)),
-                    f"{NO_ID}: Incorrect type. Expected pk value, received {kind}.",
-                )
-                for value, kind in (("x", "str"), (True, "bool"), ([], "list"))
-            ),
-        ],
-        "integration_id wins over integration": [
-            (
-                *(POST, whole({**to("AwsS3", 7, **S3)["destination"], "integration_id": 15})),
-                {"integration": 15},
-            ),
+            (POST, to("AwsS3", "x", **S3), f"{NO_ID}: Incorrect type. Expected pk value..."),
         ],
         "the type is fixed": [({}, to("NoOp"), f"{BAD}: {CHANGED}")],
         "HTTP can have no address": [(POST, to("HTTP", url="", token="t"), "201")],
@@ -250,10 +223,6 @@ TYPES: Table = {
         "what is not checked is stored, and shown as sent": [
             (POST, to("Postgres", 3, **D, port=5.5), {"port": 5.5}),
             (POST, to("AwsS3", 7, **S3, include_events=[1]), {"include_events": [1]}),
-        ],
-        "text for an optional number is converted; other text crashes the server": [
-            (POST, to("AwsS3", 7, **S3, max_file_size_mb="x"), "500"),
-            (POST, to("Postgres", 3, **D, port="x"), "500"),
         ],
         "the words of refused destinations": [
             (POST, to("AwsS3", **S3), f"{BAD}: Integration is required for AwsS3 batch exports"),
@@ -327,15 +296,12 @@ def test_secrets_at_depth(api: Api) -> None:
     assert "hidden" not in str(made)
 
 
-@fact("1.4", "secrets that are not sent are kept, and PUT merges what is not required", rules=(8,))
+@fact("1.4", "secrets that are not sent are kept", rules=(8,))
 def test_what_is_not_sent(api: Api) -> None:
-    export = api.create(end_at=(end := "2030-01-01T00:00:00Z"))
+    export = api.create()
     before = api.emulator.exports()["Lake"]["secrets"]
     api.patch(export, **to(export["destination"]["type"], prefix="q")).raise_for_status()
     assert api.emulator.exports()["Lake"]["secrets"] == before
-    path = f"{api.project}{export['id']}/"
-    refused(api.call("PUT", path, {"name": "x"}), 400, "required", "destination")
-    answers(api.call("PUT", path, api.body(name="New")), {"name": "New", "end_at": end})
 
 
 @pytest.mark.parametrize(
@@ -363,7 +329,7 @@ def test_scalars_as_text(api: Api) -> None:
     assert read["has_self_signed_cert"] == ("True" if as_text else True)
 
 
-@fact("1.6", "a config is merged at every level before it is checked, on PATCH and on PUT")
+@fact("1.6", "a config is merged at every level before it is checked")
 def test_part_of_a_nested_config(api: Api) -> None:
     config = {**SQL, "mode": "COPY", "copy_inputs": COPY}
     number = PLAIN_REDSHIFT if api.dialect == "2026" else None
@@ -375,10 +341,6 @@ def test_part_of_a_nested_config(api: Api) -> None:
     inputs = change(s3_bucket="b2").json()["destination"]["config"]["copy_inputs"]
     assert (inputs["s3_bucket"], inputs["region_name"]) == ("b2", "r")
     invalid(change(bucket_credentials=None), "destination")
-    put = api.body(**to("Redshift", number, **SQL, copy_inputs={"s3_bucket": "b3"}))
-    answers(api.call("PUT", f"{api.project}{export['id']}/", put), "200")
-    # An object that is sent over stored text crashes 2025, and replaces the text elsewhere.
-    assert change(authorization=dict(KEYS)).status_code == (500 if api.dialect == "2025" else 200)
 
 
 @fact("1.6", "credentials of COPY move to another integration", "2026")

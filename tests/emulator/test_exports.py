@@ -15,11 +15,9 @@ from tests.emulator.facts import (
     Api,
     Row,
     Table,
-    answers,
     fact,
     facts,
     refused,
-    to,
 )
 from tests.support.cli import reconciler
 
@@ -32,7 +30,7 @@ SHORT, WEEK = "every 5 minutes", {"interval": "week", "offset_day": 2, "offset_h
 QUARTER, DAY = {"interval": "every 15 minutes"}, {"interval": "day", "offset_hour": 5}
 NO_OFFSET = "offset_hour is not applicable for non-daily/weekly intervals"
 NO_DAY = "offset_day is not applicable for non-weekly intervals"
-MOMENT, LATER = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
+MOMENT = "2026-01-01T00:00:00Z"
 BERLIN = {"timezone": "Europe/Berlin"}
 DENIED = "403 permission_denied"
 TOO_SHORT = f"{DENIED}: Higher frequency batch exports are not enabled for this team."
@@ -207,8 +205,6 @@ QUERIES: Table = {
         "the model hogql requires a query that can be parsed": [
             *both(HOGQL, {"hogql_query": None}, BAD_QUERY),
             *both(HOGQL, {"hogql_query": "SELEC nonsense"}, BAD_QUERY),
-            *both(HOGQL, {"hogql_query": "select"}, BAD_QUERY),
-            *both(HOGQL, {"hogql_query": "select (1] from events"}, BAD_QUERY),
         ],
         "the model hogql accepts any query and shows it as sent": [
             (POST, {**HOGQL, "hogql_query": query}, {"hogql_query": query, "schema": None})
@@ -250,19 +246,9 @@ def test_printed_queries(api: Api) -> None:
 
 @fact("1.1", "the name and the destination are required, filters are unknown to the interface")
 def test_required_fields(api: Api) -> None:
-    """Bodies can be forms, whose values are text."""
     refused(api.call("POST", api.project, {}), 400, "required", "name")
-    headers = {"Authorization": "Bearer phx_all"}
-    form = api.emulator.http.post(api.project, data={"name": "x"}, headers=headers)
-    refused(form, 400, "required", "destination")
+    refused(api.call("POST", api.project, {"name": "x"}), 400, "required", "destination")
     assert ("filters" in api.create(filters=GOOD)) is (api.dialect != "interface")
-
-
-@fact("1.2", "a PUT resets the offsets of a week", "2026")
-def test_a_put_of_offsets(api: Api) -> None:
-    path = f"{api.project}{api.create(**WEEK)['id']}/"
-    answer = api.call("PUT", path, api.body(interval="week"))
-    answers(answer, {"offset_day": 0, "offset_hour": 0})
 
 
 @fact("1.1", "two equal creates make two exports", rules=(4,))
@@ -311,7 +297,7 @@ def test_unpausing_without_a_current_project(api: Api) -> None:
     refused(answer, 401, "not_authenticated")
 
 
-@fact("1.10", "lists are newest first in pages of 100; wrong numbers mean the default", rules=(24,))
+@fact("1.10", "lists are newest first in pages", rules=(24,))
 def test_pages(api: Api) -> None:
     names = [api.create(name=f"E{n}")["name"] for n in range(5)]
     listed = api.call("GET", api.project).json()
@@ -320,9 +306,7 @@ def test_pages(api: Api) -> None:
     assert [export["name"] for export in page["results"]] == ["E2", "E1"]
     assert "offset=4" in page["next"]
     assert page["previous"] is not None
-    assert len(api.call("GET", f"{api.project}?limit=0&offset=x").json()["results"]) == 5
     assert api.call("GET", f"{api.project}?offset=99").json()["results"] == []
-    assert len(api.call("GET", f"{api.project}?limit=10000").json()["results"]) == 5
 
 
 @fact("1.10", "the organization path lists all; only the interface creates there", rules=(5, 44))
@@ -335,21 +319,9 @@ def test_the_organization_path(api: Api) -> None:
     patched = api.call("PATCH", path, {"name": "x"}).status_code
     assert patched == (500 if api.dialect == "2025" else 200)
     assert (api.get(export)["name"] == "Lake") is (api.dialect == "2025")
-    if api.dialect != "2025":
-        kept = {"destination": {"type": export["destination"]["type"], "config": {"prefix": "q"}}}
-        assert api.call("PATCH", path, kept).status_code == 200
     assert api.call("POST", f"{path}pause/", {}).status_code == 200
     created = api.call("POST", base, api.body()).status_code
     assert created == (201 if api.dialect == "interface" else 500)
-    backfilled = api.call("POST", f"{path}backfill/", {"start_at": MOMENT, "end_at": LATER})
-    assert backfilled.status_code == {"interface": 200, "2025": 500, "2026": 404}[api.dialect]
-    for change in ({"hogql_query": "select event from events"}, {"interval": SHORT}):
-        # Inferred: a change that needs the project finds none. The interface has no crashes.
-        crashed = api.call("PATCH", path, change).status_code == 500
-        assert crashed is (api.dialect != "interface")
-    integrated = api.call("PATCH", path, to("AwsS3", 7, prefix="q"))
-    if api.dialect == "2026":
-        refused(integrated, 400, "does_not_exist", "destination__integration")
     assert api.call("DELETE", path).status_code == 204
 
 

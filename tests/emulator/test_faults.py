@@ -60,17 +60,6 @@ def test_what_appears_later(api: Api, fault: dict[str, Any], status: int) -> Non
         assert api.get(made.json())["created_at"] == made.json()["created_at"]
 
 
-@fact("switchboard", "a late write also happens in real time", "interface")
-def test_a_late_write_in_real_time(api: Api) -> None:
-    with_fault(api, "late", {"method": "POST"}, seconds=0.01)
-    assert api.call("POST", api.project, api.body(name="Late")).status_code == 504
-    # The timer and this request both let it happen: it happens once.
-    for _ in range(1000):
-        if names(api):
-            break
-    assert names(api) == ["Late"]
-
-
 @pytest.mark.parametrize("when", ["before", "after"])
 @fact("switchboard", "another client makes the same call, before or after", "interface")
 def test_a_duplicate_call(api: Api, when: str) -> None:
@@ -124,27 +113,17 @@ def test_retry_after(api: Api) -> None:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (5, "fault must be a mapping"),
         ({"fault": "nope"}, "'fault' must be one of body, drop,"),
-        ({"fault": ["drop"]}, "'fault' must be one of"),
         ({"fault": "drop", "wen": "after"}, "drop: unknown key 'wen'; allowed: match, "),
         ({"fault": "drop", "when": "later"}, "'when' must be 'before' or 'after'"),
         ({"fault": "drop", "match": {"pth": "*"}}, "match: unknown key 'pth'; allowed: method"),
-        ({"fault": "drop", "match": []}, "match must be a mapping"),
         ({"fault": "drop", "match": {"nth": "2"}}, "'nth' must be of type int"),
-        ({"fault": "drop", "match": {"body": 1}}, "match.body must be a mapping"),
         ({"fault": "latency", "seconds": "long"}, "'seconds' must be of type float"),
         ({"fault": "latency", "seconds": -1}, "'seconds' must be between"),
         ({"fault": "error", "status": 999}, "'status' must be between 200 and 599"),
-        ({"fault": "late", "answer_with": "x"}, "'answer_with' must be one of error, drop, hang"),
         ({"fault": "body"}, "one of 'value', 'text' and 'merge' is required"),
-        ({"fault": "body", "merge": {"a": 1}, "when": "before"}, "'merge' needs the answer"),
         ({"fault": "page", "cap": 0}, "'cap' must be at least 1"),
-        ({"fault": "page", "count": "+many"}, "'count' must be"),
         ({"fault": "throttle", "retry_after": {"in": 1}}, "'retry_after' must be"),
-        ({"fault": "slow", "pieces": 0}, "'pieces' must be at least 1"),
-        ({"fault": "stale", "change": "x"}, "'change' must be"),
-        ({"fault": "drop", "seed": []}, "'seed' must be a whole number"),
     ],
 )
 def test_a_rule_that_is_not_valid(emulators, rule: Any, message: str) -> None:

@@ -289,14 +289,6 @@ def test_keys_of_projects(api: Api) -> None:
     answers(change(api, project, api_token="mine", id=99), ids)
 
 
-@fact("4.3", "/api/projects/ lists and creates in the current organization", *REAL)
-def test_projects_without_an_organization(api: Api) -> None:
-    assert api.call("GET", "/api/projects/").json() == api.call("GET", projects(api)).json()
-    made = api.call("POST", "/api/projects/", {"name": "New"})
-    assert made.status_code == 201
-    assert made.json()["organization"] == api.emulator.organization
-
-
 @fact("4.3", "2025 fails at each export that was deleted before its project", "2025", rules=(37,))
 def test_a_project_whose_exports_were_deleted(api: Api) -> None:
     """Each DELETE removes one of them, with the other exports that come before it."""
@@ -311,20 +303,15 @@ def test_a_project_whose_exports_were_deleted(api: Api) -> None:
         assert [export["name"] for export in api.call("GET", below).json()["results"]] == left
     assert api.call("DELETE", path).status_code == 204
     refused(api.call("GET", path), 404, "not_found")
-    project = make(api)
-    api.call("POST", f"/api/projects/{project['id']}/batch_exports/", api.body())
-    assert api.call("DELETE", f"{projects(api)}{project['id']}/").status_code == 204
 
 
-@fact("4.3", "the list shows a few fields and can be searched")
+@fact("4.3", "the list shows a few fields")
 def test_the_list_of_projects(api: Api) -> None:
-    make(api, name="Shop")
     listed = api.call("GET", projects(api)).json()
-    assert listed["count"] == 3
+    assert listed["count"] == 2
     assert {"id", "uuid", "api_token", "timezone"} <= set(listed["results"][0])
     assert "app_urls" not in listed["results"][0]
     assert "is_pending_deletion" not in listed["results"][0]
-    assert api.call("GET", f"{projects(api)}?search=sho").json()["count"] == 1
 
 
 @fact("4.3", "old servers delete at once, the newest later; the name is free at once", rules=(37,))
@@ -338,18 +325,6 @@ def test_project_deletion(api: Api) -> None:
         make(api)
         api.emulator.advance(minutes=5)
     refused(api.call("GET", path), 404, "not_found")
-
-
-@fact("4.2", "conversations_settings have a token while conversations are enabled", "2026")
-def test_tokens_of_conversations(api: Api) -> None:
-    """I17."""
-    project = make(api, conversations_settings={"a": 1})
-    on = change(api, project, conversations_enabled=True, conversations_settings={"b": 2}).json()
-    shown = {"a": 1, "b": 2, "widget_public_token": on["conversations_settings"].get(TOKEN)}
-    assert on["conversations_settings"] == shown
-    assert len(shown[TOKEN]) > 40
-    off = change(api, project, conversations_enabled=False)
-    answers(off, {"conversations_settings": {**shown, TOKEN: None}})
 
 
 @fact("4.2", "a changed retention of logs is recorded, and cannot change again for a day", "2026")

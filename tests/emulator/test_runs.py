@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.emulator.facts import REAL, Api, fact, invalid, refused
+from tests.emulator.facts import REAL, Api, fact, refused
 from tests.emulator.operations import (
     backfill,
     get,
@@ -44,7 +44,7 @@ def test_runs_appear(api: Api) -> None:
     assert listed[idle["id"]]["latest_runs"] == []
 
 
-@fact("2", "runs have stable cursor pages of 100 without limit; a broken cursor answers 404")
+@fact("2", "runs have stable cursor pages of 100 without limit")
 def test_cursor_pages(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=150)
@@ -53,9 +53,6 @@ def test_cursor_pages(api: Api) -> None:
     second = follow(api, first["next"])
     assert (len(second["results"]), second["next"]) == (50, None)
     assert follow(api, second["previous"])["results"] == first["results"]
-    answer = api.call("GET", of(api, export, "runs/?cursor=WyJhZnRlciIsIm5vIiwxXQ=="))
-    refused(answer, 404, "not_found")
-    assert runs(api, export, "?ordering=nonsense")[0]["id"] == first["results"][0]["id"]
     api.emulator.advance(hours=3)
     second = follow(api, first["next"])
     ids = [run["id"] for page in (first, second) for run in page["results"]]
@@ -64,8 +61,6 @@ def test_cursor_pages(api: Api) -> None:
 
 @fact("2", "runs older than seven days are visible only on request, also by id", rules=(26,))
 def test_the_window(api: Api) -> None:
-    """Old runs cannot be retried or cancelled without the window."""
-    outcomes(api, {"match": {"nth": 1}, "status": "Running"})
     export = api.create(interval="day")
     api.emulator.advance(days=20)
     whole = runs(api, export, "?after=-90d")
@@ -73,31 +68,12 @@ def test_the_window(api: Api) -> None:
     assert len(runs(api, export)) == (20 if api.dialect == "interface" else 7)
     oldest = of(api, export, f"runs/{whole[-1]['id']}/")
     old = api.dialect == "interface"
-    for method, rest, status in (
-        ("GET", "", 200 if old else 404),
-        ("GET", "?after=-90d", 200),
-        ("POST", "retry/", 404),
-        ("POST", "cancel/", 404),
-        ("POST", "cancel/?after=-90d", 404 if old else 200),
-    ):
-        assert api.call(method, f"{oldest}{rest}").status_code == status
-
-
-@fact("2", "an export that is unknown or deleted has runs, an id that is no UUID crashes", *REAL)
-def test_runs_of_other_exports(api: Api) -> None:
-    assert runs(api, {"id": "4dc8564d-bd82-1065-2f40-97f7c50f67cf"}) == []
-    export = api.create()
-    api.emulator.advance(hours=2)
-    assert api.call("DELETE", of(api, export)).status_code == 204
-    assert len(runs(api, export)) == 2
-    assert get(api, f"/api/projects/2/batch_exports/{export['id']}/runs/")["results"] == []
-    for rest in ("runs/", "backfills/"):
-        assert api.call("GET", of(api, {"id": "nope"}, rest)).status_code == 500
+    assert api.call("GET", oldest).status_code == (200 if old else 404)
+    assert api.call("GET", f"{oldest}?after=-90d").status_code == 200
 
 
 @fact("2", "each ordering has its own window, which includes the interval's end")
 def test_windows_by_interval(api: Api) -> None:
-    """A time without an offset is in the project's time zone."""
     export = api.create()
     api.emulator.advance(hours=6)
     query = "?ordering=data_interval_start&start=2026-10-07T11:00:00Z&end=2026-10-07T13:00:00Z"
@@ -109,18 +85,6 @@ def test_windows_by_interval(api: Api) -> None:
     ordered = runs(api, export, query.replace("=data", "=-data"))
     assert [run["data_interval_end"] for run in ordered] == [end for _, end in reversed(window)]
     assert len(runs(api, export, "?start=2030-01-01T00:00:00Z")) == 6
-    naive = "?ordering=data_interval_start&start=2026-10-07T13:00:00"
-    assert intervals(api, export, naive)[0][0] == "2026-10-07T11:00:00Z"
-
-
-@fact("2", "in relative times m is a month and M a minute; invalid times mean now")
-def test_relative_times(api: Api) -> None:
-    export = api.create(interval="day")
-    # 20:00 on 16 November: 40 days, and the last run is 20 hours old.
-    set_clock(api, "2026-11-16T20:00:00Z")
-    counts = {"-30M": 0, "-1m": 31, "-2w": 14, "-1y": 40, "-50h": 2, "-3d": 3}
-    for after, count in {**counts, "nonsense": 0, "2026-11-13": 4}.items():
-        assert len(runs(api, export, f"?after={after}")) == count, after
 
 
 @fact("2", "older servers ignore the status filter")
@@ -154,34 +118,6 @@ def test_a_run_goes_from_starting_to_its_end(api: Api) -> None:
     api.emulator.advance(days=3)
     assert statuses(api, export)[1] == "Running"
     assert runs(api, export, "?after=-90d")[-2]["finished_at"] is None
-
-
-@fact("7.2", "a run can be cancelled until it ends, with the scope of a write", *REAL)
-def test_cancelling_a_run(api: Api) -> None:
-    outcomes(api, {"match": {}, "status": "Running"})
-    export = api.create()
-    api.emulator.advance(hours=1)
-    run = of(api, export, f"runs/{runs(api, export)[0]['id']}/")
-    assert api.call("POST", f"{run}cancel/", {}).json() == {"cancelled": True}
-    ended = get(api, run)
-    assert (ended["status"], ended["finished_at"] is not None) == ("Cancelled", True)
-    detail = invalid(api.call("POST", f"{run}cancel/", {}))
-    assert detail == "Cannot cancel a run that is in 'Cancelled' status"
-    refused(api.call("POST", f"{run}cancel/", {}, key="phx_read"), 403, "permission_denied")
-
-
-@fact("2", "the interface cannot retry or cancel; organizations have no runs, and 2026 no logs")
-def test_paths_without_runs(api: Api) -> None:
-    export = api.create()
-    path = f"{api.organization}batch_exports/{export['id']}/"
-    refused(api.call("GET", f"{path}runs/"), 404, "not_found")
-    if api.dialect == "2026":
-        assert api.call("GET", f"{path}logs/").status_code == 500
-    if api.dialect == "interface":
-        api.emulator.advance(hours=1)
-        run = of(api, export, f"runs/{runs(api, export)[0]['id']}/")
-        for path in (f"{run}retry/", f"{run}cancel/", of(api, export, "backfills/")):
-            refused(api.call("POST", path, {}), 404, "not_found")
 
 
 @fact("7.4", "a backfill waits for a running run of the interval instead of making its own", *REAL)
