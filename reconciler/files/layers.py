@@ -12,9 +12,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.files.field_checks import ANNOTATIONS, check_fields
 from reconciler.files.references import References
 from reconciler.files.resource_files import Declaration
@@ -97,14 +96,10 @@ class EnvironmentContext(Struct):
     def layers_of(self, kind: Kind) -> KindLayers:
         """Return what the resources of a kind share."""
         if kind.name not in self._kind_layers:
-            layers = KindLayers(kind, self.environment, self.workspace.document, self._filled)
+            document, filled = self.workspace.document, self.references.quiet
+            layers = KindLayers(kind, self.environment, document, filled)
             self._kind_layers[kind.name] = layers
         return self._kind_layers[kind.name]
-
-    def _filled(self, text: str) -> JSON:
-        """Return a text with its references filled in. What is wrong is reported elsewhere."""
-        quiet = replace(self.references, problems=DiagnosticCollector(), _cached={})
-        return quiet.resolved(text, lambda path, part=None: Mark(""))  # noqa: ARG005
 
     def drop_repeated(self, address: Address, since: int) -> None:
         """Remove new diagnostics that another resource has reported at the same place.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from reconciler.diagnostics import DiagnosticCollector, Level
 from reconciler.files import yaml_loader
 from reconciler.files.loading import load
 from reconciler.files.yaml_document import Document
-from reconciler.files.yaml_loader import ParsedFiles, parse
+from reconciler.files.yaml_loader import ParsedFiles, collector_paused, parse
 from reconciler.git.repository import Repository
 from tests.support.cli import write
 from tests.support.git import Git
@@ -52,6 +53,22 @@ def test_the_configurations_of_many_commits_are_loaded(tmp_path: Path) -> None:
     history = WorkspaceHistory(Repository(git.folder, ""), git.folder, head, {}, git.head())
     found = [{at.key for at in history.configuration(commit).resources} for commit in commits]
     assert found == [{"web", "a", key} for key in keys]
+
+
+def test_the_files_of_a_commit_are_freed_with_it(tmp_path: Path) -> None:
+    """A command hardly collects cycles: a hundred commits kept all that they had parsed."""
+    git = Git.init(write(tmp_path / "repo", FILES))
+    first = git.commit()
+    write(git.folder, {"b.yaml": EXPORT.format(key="c")})
+    head = load(git.folder, environment="dev", environ={})
+    history = WorkspaceHistory(Repository(git.folder, ""), git.folder, head, {}, git.commit())
+    head.parsed.clear()
+    gc.collect()
+    before = sum(isinstance(item, Document) for item in gc.get_objects())
+    with collector_paused():
+        history.configuration(first)
+        head.parsed.clear()
+        assert sum(isinstance(item, Document) for item in gc.get_objects()) == before
 
 
 def test_several_environments_parse_every_file_once(
