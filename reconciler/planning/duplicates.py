@@ -177,8 +177,8 @@ def _work(kind: Kind, body: JSONObject, paths: Sequence[Path], *, live: bool) ->
 
 
 def _is_exact(parts: Parts) -> bool:
-    """Return whether data of two objects is mixed there, since it is more than an address."""
-    return len(parts) > 1
+    """Return whether data of two objects is mixed there: behind a mere URL may be many places."""
+    return bool(parts) and parts[0][0] != "address"
 
 
 def refusal_of(duplicate: Duplicate, matching: Matching) -> Refusal:

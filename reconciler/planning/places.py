@@ -104,8 +104,7 @@ def _sending(kind: Kind) -> tuple[str, Variant]:
 def place_of(kind: Kind, body: JSONObject) -> tuple[str, Parts]:
     """Return where an object writes: the type, and the parts. A secret equals no live value.
 
-    There are no parts if no address is known. Behind a mere address may be many places; with other
-    parts it is an exact one, where data of two objects is mixed.
+    There are no parts if no address is known.
     """
     name, variant = _sending(kind)
     outer = mapping_of(body.get(name))
@@ -114,8 +113,8 @@ def place_of(kind: Kind, body: JSONObject) -> tuple[str, Parts]:
     first, extra = next(iter(words.values()), ""), variant.addressed_by.get(tag, "")
     parts = {word: _part(word, comparable(fields[n], config.get(n))) for n, word in words.items()}
     parts |= {extra: _part(extra, outer.get(extra))} if extra else {}
-    given = tuple((word, text) for word, text in parts.items() if text)
-    return tag, given if any(word in (first, extra) for word, _ in given) else ()
+    has_address = parts.get(first) or parts.get(extra)
+    return tag, tuple((word, text) for word, text in parts.items() if text and has_address)
 
 
 def reach_of(kind: Kind, body: JSONObject) -> Reach:
@@ -130,7 +129,9 @@ def reach_of(kind: Kind, body: JSONObject) -> Reach:
     parts, others = dict(given), dict(_others(variant, tag, outer))
     sort, *form = variant.outermost.get(tag, ("",))
     unknown = {} if tag in variant.variants else {tag: Novelty.HOST}
-    places, address = others or unknown, ", ".join(others)
+    places = others or unknown
+    sorts = {Novelty.HOST, Novelty.INTEGRATION if unknown else Novelty.HOST}
+    address = ", ".join(text for text, novelty in others.items() if novelty in sorts)
     if main := filled(form, parts).removeprefix(" by "):
         novelty = Novelty.HOST if "endpoint" in parts else Novelty(sort)
         novelty = Novelty.INTEGRATION if variant.addressed_by.get(tag) in parts else novelty
@@ -150,6 +151,8 @@ def _others(variant: Variant, tag: str, outer: JSONObject) -> Iterator[tuple[str
     config = mapping_of(outer.get(variant.body))
     names = config.keys() - variant.places.get(tag, {}).keys()
     if tag in variant.variants:
+        # Others are left from another type.
+        names &= variant.named_fields_of(outer).keys()
         names = {n for n in names if looks_like_address(n) or isinstance(config[n], Mapping)}
     for path, leaf in leaves({name: config[name] for name in sorted(names)}) if names else ():
         words = [part for part in path if isinstance(part, str)]
@@ -159,7 +162,8 @@ def _others(variant: Variant, tag: str, outer: JSONObject) -> Iterator[tuple[str
         if leaf in (None, "") or leaf.__class__ is bool:
             continue
         if looks_secret(words[-1]):
-            if len(path) > 1 and not (is_address or isinstance(leaf, SecretRef)):
+            # Any other text may be a secret.
+            if len(path) > 1 and (text.isdigit() or text.startswith("arn:")):
                 yield f"{words[-1]} {text}", Novelty.INTEGRATION
         elif not is_address and "bucket" in words[-1]:
             yield f"s3://{text}", Novelty.BUCKET
@@ -189,7 +193,7 @@ def _part(word: str, value: JSON) -> str:
     """Return the text that all texts for the same part have, "" for none."""
     text = _shown(value) if value is not None else ""
     if word == "prefix":
-        return f"{text.strip('/')}/"
+        return f"{folder}/" if (folder := text.strip("/")) else ""
     text = canonical_host(text) if word in _HOSTS else text
     return text.rstrip("/") if word == "endpoint" else text
 
@@ -271,7 +275,9 @@ class Known(Struct, frozen=True, dict=True):
             return (), ()
         kind, live = match.kind, match.live.body if match.live is not None else {}
         after = _after(change, match, live_fields(kind, live))
-        again = match.live is not None and not self._runs(kind, live) and self._runs(kind, after)
+        again = match.live is not None and not self._runs(kind, live)
+        # The service may get another end by a change of its own.
+        again = again and (change.action is Action.UNPAUSE or self._runs(kind, after))
         was = reach_of(kind, applied.spec if applied is not None else {})
         judge = _Judge(self, change, match, reach_of(kind, after), reach_of(kind, live), was)
         new = [*judge.secrets(), *judge.objects(), *judge.places(again=again)]
@@ -301,10 +307,10 @@ class _Judge(Struct, frozen=True):
         is_taken = pinned is not None and inventory.record is not None
         is_other = again or (is_taken and recorded != change.address)
         is_own = live is not None and not is_other and live.parent_id == change.parent_id
-        # A project that does not exist yet sends nothing.
-        users = self.known.users(change.parent_id or self.match.parent_address)
         but = {change.live_id or ""} if is_other else set()
         keys = reach.keys - own.keys if is_own else reach.keys
+        # A project that does not exist yet sends nothing. To ask what another one sends takes time.
+        users = self.known.users(change.parent_id or self.match.parent_address) if keys else {}
         new = {key for key in keys if users.get(key, set()) <= but}
         source = (f"{PARENT} {change.parent_name}",) if change.parent_name else ()
         inside, data = (*source, *reach.inside), tuple(reach.data)

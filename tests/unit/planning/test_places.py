@@ -314,6 +314,13 @@ ENDED_LATER = export(end_at="2026-02-01T00:00:00Z")
         (PAUSED, UNPAUSED, export("other", destination=FORGOTTEN, paused=True), ["s3://forgotten"]),
         (ENDED, export(), None, ["s3://b"]),
         (ENDED, ENDED_LATER, None, []),
+        # The update takes the end away, and the other change unpauses it.
+        (
+            replace(ENDED, spec={**ENDED.spec, "paused": True}),
+            export(paused=False),
+            None,
+            ["s3://b"],
+        ),
     ],
 )
 def test_an_export_that_begins_to_run_again_is_judged_as_a_new_one(
@@ -421,6 +428,36 @@ def test_r7_every_address_of_an_unknown_type_is_a_place(
     listed = [text for text in texts(plan) if text.startswith("Kafka ")]
     assert listed == [f"Kafka {text}" for text in expected]
     assert texts(changed(now, before=(now,))) == []
+
+
+def test_a_nested_secret_that_the_service_returns_is_not_shown() -> None:
+    """It says where an object sends as little as any other secret."""
+    auth = {"password": "hunter2", "role": {"token": "arn:aws:iam::1:role/x"}}
+    kafka = of_type("Kafka", target="known.example", bucket="b", auth=auth)
+    (change,) = changed(export(destination=PG), before=(export(destination=kafka),)).effective
+    assert "hunter2" not in str((change.new, change.reach, change.consequences))
+    (known,) = changed(export(destination=kafka)).effective
+    assert known.reach == ("token arn:aws:iam::1:role/x", "s3://b", "Kafka known.example")
+
+
+def test_what_another_type_left_is_no_place() -> None:
+    """A PATCH keeps the settings of the old type, which the new one does not use."""
+    container = of_type("AzureBlob", 7, container_name="c")
+    plan = changed(export(destination=container), before=(export(destination=http("https://e")),))
+    assert texts(plan, HOST, BUCKET, INTEGRATION) == ["Azure container c by integration 7"]
+
+
+def test_a_bucket_without_a_prefix_is_an_exact_place_without_one() -> None:
+    """Its credentials are those of an integration, which say as little as an address."""
+    bucket = of_type("S3Compatible", 7, bucket_name="b", aws_access_key_id=PASSWORD)
+    known = (
+        export("known", destination=integrated(7)),
+        pond(of_type("S3Compatible", 7, bucket_name="b")),
+    )
+    plan = changed(export(destination=bucket), *known, before=known)
+    assert texts(plan) == ["aws_access_key_id env:PG_PASSWORD -> integration 7"]
+    (note,) = (note.message for note in plan.notes if note.code == "same-place")
+    assert "(bucket 'b', integration '7')" in note
 
 
 def test_the_content_of_a_secret_file_is_known_under_another_name() -> None:
