@@ -83,7 +83,8 @@ def record(
         try:
             if push and commit != tip:
                 repository.push(REMOTE, ref, commit, tip)
-            repository.update_ref(ref, commit, repository.tip(ref))
+            if commit != (local := repository.tip(ref)):
+                repository.update_ref(ref, commit, local)
         except GitUnavailable:
             if not tries_left:
                 raise
@@ -99,11 +100,11 @@ def _written(repository: Repository, entries: _Entries, parents: list[str]) -> s
 def _merged(base: _Entries, own: _Changes, theirs: _Entries) -> _Entries:
     """Return the entries of others with those that this run changed or dropped.
 
-    If both changed one to other secrets, it is not known which of them were sent last.
+    If the others have other secrets now, it is not known which of them were sent last.
     """
     changed = {at: mine for at, mine in own.items() if mine != base.get(at)}
-    for at, mine in changed.items():
-        other = theirs.get(at)
-        if mine and other not in (None, base.get(at)) and other.secrets != mine.secrets:
-            changed[at] = replace(mine, secrets=None)
+    for at, other in theirs.items():
+        mine = own.get(at)
+        if mine and other != base.get(at) and other.secrets != mine.secrets:
+            changed[at] = replace(changed.get(at) or other, secrets=None)
     return {at: entry for at, entry in {**theirs, **changed}.items() if entry is not None}

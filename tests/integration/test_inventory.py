@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from reconciler.git.inventory import read_entries, record
+from reconciler.git.repository import Repository
+from reconciler.model.values import Address
 from tests.conftest import ROOT
 from tests.support.cli import write
 from tests.support.declared import declared
@@ -281,6 +285,28 @@ def test_two_clones_that_push_are_merged(repo: Repo, tmp_path: Path) -> None:
     assert repo.git.head() in commits
     repo.apply()
     assert {entry["commit"] for entry in repo.entries().values()} == {repo.git.head()}
+
+
+@only_local
+def test_secrets_that_two_runs_sent_at_once_are_sent_again(repo: Repo) -> None:
+    """One rotated them while another one, of the same commit as before, sent the old ones."""
+    repo.applied(a=secret_in("ONE"))
+    repository, ref, at = Repository(repo.git.folder, ""), repo.ref, Address("batch_export", "a")
+    began = repository.tip(ref)
+    before = read_entries(repository, began)[at]
+    other = structs.replace(before, commit="2" * 40, secrets="other")
+    for entry in (other, before):
+        record(repository, ref, repo.git.head(), {at: entry}, began=began, push=False)
+    after = read_entries(repository, repository.tip(ref))[at]
+    assert after == structs.replace(other, secrets=None)
+
+
+def test_an_inventory_that_does_not_change_is_not_written(repo: Repo) -> None:
+    repo.applied(a={})
+    lock = repo.git.folder / ".git" / f"{repo.ref}.lock"
+    lock.touch()
+    repo.apply()
+    lock.unlink()
 
 
 @only_jobs
