@@ -6,16 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.emulator.facts import OLD, REAL, Api, fact
+from tests.emulator.facts import OLD, Api, fact
 from tests.emulator.operations import (
-    backfill,
-    backfills,
     get,
-    no_op,
     of,
     outcomes,
     runs,
-    set_clock,
     settings,
     statuses,
 )
@@ -92,31 +88,3 @@ def test_traces_of_an_automatic_pause(api: Api) -> None:
     assert (entry["activity"], entry["user"], entry["is_system"]) == ("updated", None, True)
     assert entry["detail"]["changes"][0]["field"] == "enabled"
     assert entry["created_at"] == api.get(export)["last_paused_at"]
-
-
-def history(api: Api, export: dict[str, Any]) -> list[Any]:
-    keys = ("id", "status", "created_at", "finished_at", "data_interval_end")
-    made = [[run[key] for key in keys] for run in runs(api, export, "?after=-90d")]
-    return [made, backfills(api, export), api.get(export)["last_paused_at"]]
-
-
-@fact("14", "the history does not depend on how often it is read", *REAL)
-def test_one_jump_and_many_steps_give_the_same_history(api: Api) -> None:
-    export = api.create(**no_op())
-    backfill(api, export, "2026-10-01T00:00:00Z", "2026-10-02T00:00:00Z").raise_for_status()
-    api.emulator.admin("POST", "snapshots/before")
-    steps = [f"{hour}:{minute:02}" for hour in range(11, 23) for minute in (0, 7, 31, 32, 58)]
-    histories = []
-    for moments in (["23:00"], [*steps, "23:00"]):
-        api.emulator.admin("POST", "snapshots/before/restore")
-        outcomes(
-            api,
-            {"match": {"backfill": True, "nth": 2}, "status": "Failed"},
-            {"match": {"backfill": True}, "status": "Completed", "seconds": 2400},
-            {"match": {}, "rows": [{"status": "Failed"}, {"status": "Failed", "seconds": 4000}]},
-        )
-        for moment in moments:
-            set_clock(api, f"2026-10-07T{moment}:00Z")
-        histories.append(history(api, export))
-    assert histories[0] == histories[1]
-    assert histories[0][2] is not None

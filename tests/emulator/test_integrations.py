@@ -34,7 +34,6 @@ def test_the_list_of_integrations(api: Api) -> None:
     ("kind", "config", "shown"),
     [
         ("aws-s3", {"name": "n", "aws_account_id": "1", "aws_secret_access_key": "x"}, "n"),
-        ("databricks", {"server_hostname": "d", "client_secret": "x"}, None),
         ("azure-blob", {"account_name": "acme", "connection_string": "x"}, None),
     ],
 )

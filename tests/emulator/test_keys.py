@@ -47,7 +47,6 @@ def test_keys_read_themselves(api: Api, key: str, scopes: list, limits: tuple, w
 def test_users(api: Api) -> None:
     for key in ("phx_all", "phx_one", "phx_user"):
         me = read(api, ME, key)
-        assert {"id", "uuid", "distinct_id", "first_name", "last_name", "email"} <= set(me)
         assert (me["id"], me["email"]) == (1, "demo@example.com")
         assert (me["team"]["name"], me["team"]["timezone"]) == ("Web", "Europe/Berlin")
         assert me["organization"]["name"] == "Ours"
@@ -62,9 +61,7 @@ def test_organizations(api: Api) -> None:
     for path in (api.organization, "/api/organizations/@current/"):
         shown = read(api, path, "phx_organization")
         assert (shown["name"], shown["membership_level"]) == ("Ours", 15)
-        assert shown["slug"] == "ours"
         assert [project["id"] for project in shown["projects"]] == [1, 2]
-        assert [project["id"] for project in shown["teams"]] == [1, 2]
         features = [feature["key"] for feature in shown["available_product_features"]]
         assert features == ["audit_logs", "data_pipelines"]
         assert shown["members_can_use_personal_api_keys"] is True

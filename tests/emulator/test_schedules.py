@@ -2,47 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import pairwise
-from zoneinfo import ZoneInfo
 
 import pytest
 
-from reconciler.emulator.schedule import Schedule
 from tests.emulator.facts import OLD, Api, fact
 from tests.emulator.operations import intervals, runs, set_clock, settings
-
-
-def at(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)
-
-
-# The schedule as a pure part
-
-
-@pytest.mark.parametrize(
-    ("schedule", "after", "until", "ticks"),
-    [
-        pytest.param(
-            Schedule("day", zone=ZoneInfo("Europe/Berlin"), offset_hour=2),
-            *("2026-03-28T12:00:00Z", "2026-03-31T12:00:00Z"),
-            ["03-28 01:00", "03-29 01:00", "03-30 00:00", "03-31 00:00"],
-            id="an hour that does not exist shifts no later tick",
-        ),
-        pytest.param(
-            *(Schedule("every 15 minutes"), "2026-10-07T10:20:00Z", "2026-10-07T10:50:00Z"),
-            ["10-07 10:15", "10-07 10:30", "10-07 10:45"],
-            id="minutes are aligned to the hour",
-        ),
-    ],
-)
-def test_ticks(schedule: Schedule, after: str, until: str, ticks: list[str]) -> None:
-    intervals = schedule.intervals(at(after), at(until))
-    bounds = [(f"{start:%m-%d %H:%M}", f"{end:%m-%d %H:%M}") for start, end in intervals]
-    assert bounds == list(pairwise(ticks))
-
-
-# The service
 
 
 @pytest.mark.parametrize(

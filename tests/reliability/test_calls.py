@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +22,15 @@ def applied(
     scenario: Scenario,
     folder: Path,
     throttle: tuple[int, float] | None = None,
-    latency: float = 0.0,
-    base: Scenario | None = None,
     **settings: Any,
 ) -> tuple[Ran, list[Call]]:
-    """Apply once; return how it ended, and the calls. Requests and answers take the latency."""
+    """Apply once; return how it ended, and the calls."""
 
     async def run() -> tuple[Ran, list[Call]]:
         async with running_service(scenario.seed) as service:
             if throttle is not None:
                 await service.throttle(*throttle)
-            user = await applier(service, scenario.written(folder), base=base, settings=settings)
-            user.line.latency = lambda: latency
+            user = await applier(service, scenario.written(folder), settings=settings)
             ran = await user.apply()
             assert ran.code == 0, ran
             return ran, user.line.calls
@@ -62,19 +58,6 @@ def test_a_run_costs_few_calls(tmp_path: Path, scenario: Scenario, creates: int,
     assert len(calls) <= most
 
 
-@pytest.mark.parametrize("live", [True, False], ids=["live-projects", "new-projects"])
-def test_creates_always_have_as_many_calls_in_flight_as_allowed(
-    tmp_path: Path, *, live: bool
-) -> None:
-    """Only the reads before and after the creates take turns: 13 of them."""
-    scenario = projects_of(8, exports=24, live=live)
-    empty = tuple({**project, "batch_exports": []} for project in scenario.projects)
-    ran, calls = applied(replace(scenario, projects=empty), tmp_path, latency=0.025, parallelism=8)
-    creates = sum(call.method == "POST" for call in calls)
-    assert creates == 8 * (24 + (not live))
-    assert ran.seconds <= (creates / 8 + 13) * 0.05
-
-
 @pytest.mark.parametrize(
     "scenario",
     [creates_of(190), projects_of(190, live=False)],
@@ -89,24 +72,3 @@ def test_performance_calls_never_exceed_the_rate_and_hardly_fall_short_of_it(
     assert len(calls) >= 192
     floor = (len(calls) - 1) // FASTER.calls * FASTER.seconds
     assert calls[-1].at - calls[0].at <= 1.1 * floor
-
-
-def changed_exports_of(scenario: Scenario, **fields: Any) -> Scenario:
-    exports = {key: {**own, **fields} for key, own in scenario.head["batch_exports"].items()}
-    return replace(scenario, head={**scenario.head, "batch_exports": exports})
-
-
-@pytest.mark.parametrize(
-    ("fields", "method", "most"),
-    [({"interval": "day"}, "PATCH", 1.2), ({"state": "absent"}, "DELETE", 3)],
-)
-def test_changes_that_wait_for_the_rate_cost_few_calls(
-    tmp_path: Path, fields: dict[str, Any], method: str, most: float
-) -> None:
-    """Each look at the exports is too old after one window of the rate. Two plans are ten lists."""
-    scenario = changed_exports_of(projects_of(4, exports=30), **fields)
-    window = Window(60, 60)
-    _, calls = applied(scenario, tmp_path, (window.calls, window.seconds), rate=(window,))
-    changed = {call.path for call in calls if call.method == method}
-    assert len(changed) == 120
-    assert len(calls) <= most * 120 + 10
