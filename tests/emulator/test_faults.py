@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import pytest
@@ -60,16 +59,6 @@ def test_what_appears_later(api: Api, fault: dict[str, Any], status: int) -> Non
         assert api.get(made.json())["created_at"] == made.json()["created_at"]
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@fact("switchboard", "another client makes the same call, before or after", "interface")
-def test_a_duplicate_call(api: Api, when: str) -> None:
-    with_fault(api, "twin", {"method": "POST"}, when=when)
-    ours = api.call("POST", api.project, api.body(name="Twin")).json()["id"]
-    exports = api.call("GET", api.project).json()["results"]
-    assert [export["name"] for export in exports] == ["Twin", "Twin"]
-    assert exports[0 if when == "before" else 1]["id"] == ours
-
-
 @fact("switchboard", "lists lag behind writes; single objects do not")
 def test_a_list_that_lags(api: Api) -> None:
     kept, gone = api.create(name="Kept"), api.create(name="Gone")
@@ -94,20 +83,6 @@ def test_unexpected_bodies(api: Api, when: str, status: int, count: int) -> None
     with_fault(api, "body", {"method": "POST"}, value="words", when=when)
     answer = api.call("POST", api.project, api.body())
     assert (answer.status_code, answer.content, len(names(api))) == (status, b'"words"', count)
-
-
-@fact("switchboard", "Retry-After is a number, a text, a date or missing", "interface")
-def test_retry_after(api: Api) -> None:
-    for value in (10**9, "soon"):
-        with_fault(api, "throttle", retry_after=value)
-        assert api.call("GET", api.project).headers["retry-after"] == str(value)
-    with_fault(api, "throttle", retry_after=None, status=503)
-    answer = api.call("GET", api.project)
-    assert (answer.status_code, "retry-after" in answer.headers) == (503, False)
-    with_fault(api, "throttle", retry_after={"date_in": 90})
-    date = parsedate_to_datetime(api.call("GET", api.project).headers["retry-after"])
-    now = api.emulator.admin("GET", "clock")["now"]
-    assert date.isoformat()[:13] == now[:13]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.emulator.facts import (
     refused,
 )
 
-DENIED, TOKEN = "403 permission_denied", "widget_public_token"
+DENIED = "403 permission_denied"
 
 
 def projects(api: Api) -> str:

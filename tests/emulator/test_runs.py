@@ -8,12 +8,10 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.emulator.facts import REAL, Api, fact, refused
+from tests.emulator.facts import Api, fact, refused
 from tests.emulator.operations import (
-    backfill,
     get,
     intervals,
-    no_op,
     of,
     outcomes,
     runs,
@@ -118,19 +116,3 @@ def test_a_run_goes_from_starting_to_its_end(api: Api) -> None:
     api.emulator.advance(days=3)
     assert statuses(api, export)[1] == "Running"
     assert runs(api, export, "?after=-90d")[-2]["finished_at"] is None
-
-
-@fact("7.4", "a backfill waits for a running run of the interval instead of making its own", *REAL)
-def test_a_backfill_attaches_to_a_run(api: Api) -> None:
-    outcomes(api, {"match": {"nth": 1}, "status": "Running"})
-    export = api.create(**no_op())
-    api.emulator.advance(hours=1)
-    run = runs(api, export)[0]
-    backfill(api, export, "2026-10-07T10:00:00Z", "2026-10-07T11:00:00Z").raise_for_status()
-    api.emulator.advance(minutes=30)
-    assert [row["id"] for row in runs(api, export)] == [run["id"]]
-    row = get(api, of(api, export, "backfills/"))["results"][0]
-    assert row["status"] == "Running"
-    api.call("POST", of(api, export, f"runs/{run['id']}/cancel/"), {}).raise_for_status()
-    api.emulator.advance(minutes=1)
-    assert get(api, of(api, export, "backfills/"))["results"][0]["status"] == "Completed"

@@ -76,10 +76,6 @@ REQUESTS: Table = {
         "an undefined method answers 403 to a key": [
             ("all DELETE {exports}", NO),
         ],
-        "an offset beyond the integers of the database returns an empty page": [
-            (f"all GET {path}?offset=117316177986728960720896", {"count": count, "results": []})
-            for path, count in (("{exports}", 0), (PROJECTS, 2))
-        ],
         "the role of a key's user": [
             (f"{key} GET {OURS}", {"effective_membership_level": level})
             for key, level in (("all", 15), ("admin", 8), ("member", 1))
@@ -152,14 +148,6 @@ def test_authentication(api: Api) -> None:
         assert challenge.startswith(named) is (api.dialect == "2026")
 
 
-@fact("5", "broken JSON is refused")
-def test_bodies(api: Api) -> None:
-    headers = {"Authorization": "Bearer phx_all", "Content-Type": "application/json"}
-    broken = api.emulator.http.post(api.project, headers=headers, content=b"{")
-    refused(broken, 400, "parse_error")
-    assert broken.json()["type"] == "invalid_request"
-
-
 def limit(api: Api, *windows: tuple[int, float]) -> None:
     listed = [{"calls": calls, "seconds": seconds} for calls, seconds in windows]
     api.emulator.admin("PUT", "throttle", {"windows": listed})
@@ -184,17 +172,6 @@ def test_throttling(api: Api) -> None:
     assert api.call("GET", api.project).status_code == 200
     # The call that the minute refused has counted for the hour.
     assert api.call("GET", api.project).status_code == 429
-
-
-@fact("6", "a 403 for a missing scope does not count against the limits, a 400 and a 404 do")
-def test_errors_that_count(api: Api) -> None:
-    limit(api, (2, 60))
-    denied = [api.call("POST", api.project, {}, key="phx_read").status_code for _ in range(4)]
-    assert denied == [403, 403, 403, 403]
-    assert api.call("GET", api.project, key="phx_read").status_code == 200
-    refused(api.call("GET", f"{api.project}no-uuid/"), 404, "not_found")
-    refused(api.call("POST", api.project, {}), 400, "required", "name")
-    refused(api.call("GET", api.project), 429, "throttled")
 
 
 @fact("1.1", "an export shows these fields and no others")
@@ -238,3 +215,13 @@ def test_fidelity_2025_end_at_the_end_of_time(api: Api) -> None:
     api.emulator.advance(hours=2)
     assert get(api, of(api, export))["end_at"] == last
     assert [request["error"] for request in api.emulator.requests() if request["error"]] == []
+
+
+@fact("20", "integrations are listed oldest first, also those of a kind", "2026")
+def test_the_list_of_integrations(api: Api) -> None:
+    for query, ids in (
+        ("", [3, 4, 5, 7, 10, 11, 12, 13, 14, 15]),
+        ("?kind=aws-s3", [7, 15]),
+    ):
+        page = get(api, f"{OURS}integrations/{query}")
+        assert [item["id"] for item in page["results"]] == ids
