@@ -76,16 +76,6 @@ def test_a_list_that_lags(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("when", "status", "count"), [("after", 201, 1), ("before", 200, 0)], ids=["after", "before"]
-)
-@fact("switchboard", "a body of another type, with or without the write", "interface")
-def test_unexpected_bodies(api: Api, when: str, status: int, count: int) -> None:
-    with_fault(api, "body", {"method": "POST"}, value="words", when=when)
-    answer = api.call("POST", api.project, api.body())
-    assert (answer.status_code, answer.content, len(names(api))) == (status, b'"words"', count)
-
-
-@pytest.mark.parametrize(
     ("rule", "message"),
     [
         ({"fault": "nope"}, "'fault' must be one of body, drop,"),

@@ -6,9 +6,7 @@ tests/integration/test_runs_and_logs.py has their filters.
 from __future__ import annotations
 
 from tests.emulator.facts import Api, fact, refused
-from tests.emulator.operations import get, messages, of, outcomes, runs
-
-RANGE = "Batch export for range 2026-10-07T10:00:00+00:00 - 2026-10-07T11:00:00+00:00"
+from tests.emulator.operations import get, of, outcomes, runs
 
 
 @fact("3", "logs are newest first, in two forms; 2025 refuses keys", rules=(27, 40))
@@ -27,29 +25,6 @@ def test_export_logs(api: Api) -> None:
     name = "level_filter" if api.dialect == "interface" else "level"
     debug = get(api, of(api, export, f"logs/?{name}=debug"))["results"]
     assert [entry["level"] for entry in debug] == ["DEBUG"] * 4
-
-
-@fact("9", "a run logs its start and its end with its interval", "interface", "2026")
-def test_messages_of_runs(api: Api) -> None:
-    outcomes(
-        api,
-        {"match": {"name": "a"}, "status": "Completed", "records": 12},
-        {"match": {"name": "b"}, "status": "Failed", "error": "Access denied."},
-        {"match": {"name": "c"}, "status": "FailedBilling"},
-    )
-    exports = {name: api.create(name=name) for name in "abc"}
-    api.emulator.advance(hours=1)
-    logged = {name: messages(api, export) for name, export in exports.items()}
-    assert logged["a"][0] == f"{RANGE} finished successfully with 12 records exported"
-    assert logged["a"][-1].startswith("Starting batch export run for range 2026-10-07T10:00:00")
-    run = runs(api, exports["b"])[0]["id"]
-    assert logged["b"][:2] == [
-        f"Failure notification email for run '{run}' has been sent",
-        f"{RANGE} failed with a non-recoverable error: Access denied.",
-    ]
-    assert logged["c"] == [
-        "Batch export run failed due to exceeding billing limits. No data has been exported."
-    ]
 
 
 @fact("3", "the oldest logs have limit/offset pages", "interface")

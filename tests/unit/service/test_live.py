@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.errors import Forbidden, InvalidResponse, NotFound
-from reconciler.model.event import Listener
+from reconciler.model.event import Event, Listener, Reading
 from reconciler.model.kind import Kind, Paths
 from reconciler.model.live import Live, LiveObject, Routes
 from reconciler.model.resource import Desired, ParentRef, Resource
@@ -201,6 +201,15 @@ def test_a_404_for_an_object_that_is_no_longer_listed_means_that_it_is_gone(
 def test_ids_that_are_paths_are_not_read(running: RunningEmulator) -> None:
     assert names(read(running, ids=frozenset({"../projects/1"}))) == ["Lake", "River", "Sea"]
     assert len(paths(running)) == 2
+
+
+def test_progress_is_reported_for_every_collection(running: RunningEmulator) -> None:
+    events: list[Event] = []
+    read(running, in_full=of_projects, listen=events.append)
+    reading = [event for event in events if isinstance(event, Reading)]
+    assert Reading("projects", 2, 2) in reading
+    assert Reading("batch_exports", 3, 3) in reading
+    assert reading[-1] == Reading("projects in full", 2, 2)
 
 
 # One answer
