@@ -15,14 +15,7 @@ from tests.model.deciding import Change, Planned
 from tests.model.declared import CONFIG, INTEGRATION, TYPE
 from tests.model.drawing import drawn
 from tests.model.identity import Live
-from tests.model.outcome import (
-    Drifted,
-    applied,
-    code_of_apply,
-    drifted,
-    is_stale,
-    recorded,
-)
+from tests.model.outcome import applied, code_of_apply, drifted, is_stale, recorded
 from tests.model.real import Clone, Ended, clone_of, live_of
 from tests.model.world import World, checkout, line_of
 from tests.reliability.service import KEY
@@ -54,36 +47,38 @@ def differing(what: str, expected: Any, actual: Any) -> Iterator[str]:
 
 
 def plan_differences(predicted: Planned, ended: Ended) -> Iterator[str]:
-    """Yield how a plan differs from what the model predicts."""
     yield from differing("exit code", predicted.code, ended.code)
     yield from differing("error", predicted.error, ended.error)
     if predicted.error or ended.error:
         return
     plan = ended.plan
-    refusals = {(item["rule"], frozenset(item["addresses"])) for item in plan["refusals"]}
-    # Which names are in a circle depends on the order of the changes.
-    refusals = {(rule, frozenset() if rule == "name-circle" else of) for rule, of in refusals}
-    yield from differing("refusals", _sorted(predicted.refusals), _sorted(refusals))
-    pairs = predicted.identity.matched.items()
+    refusals = {
+        # Which names are in a circle depends on the order of the changes.
+        (item["rule"], frozenset(item["addresses"] if item["rule"] != "name-circle" else ()))
+        for item in plan["refusals"]
+    }
+    yield from differing("refusals", predicted.refusals, refusals)
     actual = {(change["address"], change["action"]): change for change in plan["changes"]}
     yield from differing("changes", sorted(predicted.changes), sorted(actual))
     yield from differing("unchanged", len(ended.unchanged), plan["unchanged"])
     objects = {change["address"]: change["live_id"] for change in plan["changes"]}
     objects |= ended.unchanged
-    found = {key: item for key, item in pairs if key not in predicted.left_out}
+    matched, left_out = predicted.identity.matched, predicted.left_out
+    found = {key: item for key, item in matched.items() if key not in left_out}
     found |= {change.address: change.live for change in predicted.changes.values()}
     expected = {address: item.id if item else None for address, item in found.items()}
-    yield from differing("objects", _items(expected), _items(objects))
+    yield from differing("objects", expected, objects)
     for key in sorted(predicted.changes.keys() & actual.keys()):
         yield from _change_differences(" ".join(key), predicted.changes[key], actual[key])
     unmanaged = {item["address"].rpartition(":")[2] for item in plan["unmanaged"]}
     yield from differing("unmanaged", sorted(predicted.unmanaged), sorted(unmanaged))
-    for note in plan["notes"]:
-        if note["code"] == "look-alike" and note["message"].startswith("unmanaged"):
-            gone = {c.live.id for c in predicted.of_action("delete") if c.live}
-            named = {identity for identity in gone if f"(id {identity}," in note["message"]}
-            yield from differing("called unmanaged although deleted", set(), named)
     notes = [(note["code"], note["message"], note["about"]) for note in plan["notes"]]
+    called = " ".join(
+        text for code, text, _ in notes if code == "look-alike" and text.startswith("unmanaged")
+    )
+    gone = {c.live.id for c in predicted.of_action("delete") if c.live}
+    named = {identity for identity in gone if f"(id {identity}," in called}
+    yield from differing("called unmanaged although deleted", set(), named)
     leaving = {item["address"] for item in plan["leaving"]}
     yield from differing("leaving", sorted(predicted.leaving), sorted(leaving))
     codes = {code for code, _, _ in notes}
@@ -91,8 +86,7 @@ def plan_differences(predicted: Planned, ended: Ended) -> Iterator[str]:
     yield from differing("behind", bool(predicted.record.behind), "behind" in codes)
     said = " ".join(text for code, text, _ in notes if code == "not-counted")
     uncounted = {key for key in predicted.world.record or {} if f"{key} (" in said}
-    expected_keys = predicted.record.uncounted
-    yield from differing("not counted", sorted(expected_keys), sorted(uncounted))
+    yield from differing("not counted", predicted.record.uncounted, uncounted)
     stays = {(about, text.split()[0]) for code, text, about in notes if code == "stays-as-it-is"}
     yield from differing("stays", sorted(predicted.stays), sorted(stays))
     yield from differing("loosened", sorted(predicted.loosened), sorted(_loosened(notes)))
@@ -108,7 +102,7 @@ def _change_differences(what: str, change: Change, actual: dict[str, Any]) -> It
         for field in actual["fields"]
         if not field["secret"] and field["path"] != ["project"]
     }
-    yield from differing(f"{what} fields", _items(change.fields), _items(fields))
+    yield from differing(f"{what} fields", change.fields, fields)
     if change.action == "update":
         secrets = {".".join(s["path"]) for s in actual["secrets"] if s["use"] in _CHANGED}
         yield from differing(f"{what} secrets", sorted(change.secrets), sorted(secrets))
@@ -117,62 +111,28 @@ def _change_differences(what: str, change: Change, actual: dict[str, Any]) -> It
 def _loosened(notes: list[tuple[str, str, str | None]]) -> Iterator[tuple[str, str]]:
     """Yield what resources loosen by the notes, in the words of the model, with the resource."""
     for code, text, _ in notes:
-        if code != "loosened" or (
-            "lifecycle" not in text and "protection" not in text and "`id:" not in text
-        ):
-            continue
-        what, _, users = text.rpartition(" is new: " if "is new" in text else " is removed: ")
-        what = re.sub(r"[`':]|lifecycle\.|(?<=protect)ion", "", what)
-        yield from ((what, user) for user in users.split(", "))
-
-
-def _sorted(values: Any) -> list[Any]:
-    return sorted((rule, sorted(addresses)) for rule, addresses in values)
-
-
-def _items(value: Any) -> list[Any]:
-    return sorted(value.items())
+        if code == "loosened" and re.search("lifecycle|protection|`id:", text):
+            what, _, users = text.rpartition(" is new: " if "is new" in text else " is removed: ")
+            what = re.sub(r"[`':]|lifecycle\.|(?<=protect)ion", "", what)
+            yield from ((what, user) for user in users.split(", "))
 
 
 async def judged(world: World, folder: Path, *, only_plan: bool) -> list[str]:
-    """Run a world; return the disagreements."""
     async with clone_of(world, folder) as clone:
-        return await _judged(clone, only_plan)
-
-
-async def _judged(clone: Clone, only_plan: bool) -> list[str]:
-    world = replace(clone.world, rollback=False)
-    planned = Planned(world, live_of(world.projects))
-    ended = await clone.plan()
-    problems = [*plan_differences(planned, ended)]
-    if problems or planned.error or only_plan:
+        live = live_of(world.projects)
+        planned = Planned(replace(world, rollback=False), live)
+        ended = await clone.plan()
+        problems = [*plan_differences(planned, ended)]
+        if problems or planned.error or only_plan:
+            return problems
+        dice = random.Random(world.seed)  # noqa: S311
+        if dice.random() < 0.4:
+            # It looks at all resources.
+            whole = Planned(replace(world.whole(), rollback=False), live)
+            problems += differing("drift", drifted(whole), await clone.drift())
+        if dice.random() < 0.7:
+            problems += await _applied(clone, planned, ended, dice)
         return problems
-    dice = random.Random(world.seed)  # noqa: S311
-    if dice.random() < 0.4:
-        problems += await _drift(clone)
-    if dice.random() < 0.7:
-        problems += await _applied(clone, planned, ended, dice)
-    return problems
-
-
-async def _drift(clone: Clone) -> Iterator[str]:
-    """Compare what `drift` reports. It looks at all resources."""
-    world = replace(clone.world.whole(), rollback=False)
-    expected = drifted(Planned(world, live_of(clone.world.projects)))
-    ended = await clone.drift()
-    found = expected
-    if ended.drift is not None:
-        found = Drifted(
-            ended.code,
-            {
-                (str(item.address), ".".join(map(str, changed.change.path)))
-                for item in ended.drift.objects
-                for changed in item.fields
-            },
-            {str(address) for address in ended.drift.deleted},
-            {str(address) for address in ended.drift.renamed},
-        )
-    return differing("drift", expected, found._replace(code=ended.code))
 
 
 async def _applied(
@@ -184,31 +144,23 @@ async def _applied(
     clone.world.rollback &= saved is None
     predicted = Planned(clone.world, before)
     expected = code_of_apply(predicted)
-    problems = list[str]()
     if saved is not None:
         saved.write_text(json.dumps(ended.plan), encoding="utf-8")
         if predicted.changes and expected == 0 and dice.random() < 0.6:
-            return problems + await _outdated(clone, saved, dice)
+            return await _outdated(clone, saved, dice)
     made = await clone.apply(saved)
-    problems += differing(f"apply: exit code ({made.text})", expected, made.code)
+    problems = [*differing(f"apply: exit code ({made.text})", expected, made.code)]
     after = made.after = live_of(await clone.projects())
     end = before if expected in (4, 5) else applied(predicted)
     problems += _apart("apply: end state", end, after)
     if problems or expected:
         return problems
-    problems += _record_differences(clone, predicted, made)
+    wanted = _recorded(clone.world, predicted, made).record or {}
+    lines = {key: line_of(entry, clone.ids) for key, entry in wanted.items()}
+    problems += differing("inventory", lines, clone.recorded())
     if predicted.changes:
         problems += await _again(clone, predicted, made, saved, after)
     return problems
-
-
-def _record_differences(clone: Clone, predicted: Planned, made: Ended) -> Iterator[str]:
-    """Compare what the run wrote down."""
-    wanted = _recorded(clone.world, predicted, made).record or {}
-    lines = {key: line_of(entry, clone.ids) for key, entry in wanted.items()}
-    actual = clone.recorded()
-    keys = {key for key in lines.keys() | actual.keys() if lines.get(key) != actual.get(key)}
-    yield from differing("inventory", _part(lines, keys), _part(actual, keys))
 
 
 def _recorded(world: World, predicted: Planned, made: Ended) -> World:
@@ -287,18 +239,12 @@ def state_of(live: Iterable[Live]) -> list[Any]:
     names = {item.id: item.name for item in live if item.kind == "project"}
     found = []
     for item in live:
-        paths = [
-            *_FIELDS[item.kind],
-            *(CONFIG + name for name in _FIELDS.get(item.value(TYPE), ())),
-        ]
+        own = _FIELDS.get(item.value(TYPE), ())
+        paths = [*_FIELDS[item.kind], *(CONFIG + name for name in own)]
         values = [(path, item.value(path)) for path in paths]
         shown = [(path, str(value)) for path, value in values if value not in (None, False)]
         found.append((item.kind, names.get(item.parent or "", item.parent), item.name, shown))
     return sorted(found, key=repr)
-
-
-def _part(values: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
-    return {key: values.get(key) for key in keys}
 
 
 def _apart(what: str, expected: Iterable[Live], actual: Iterable[Live]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -43,13 +44,10 @@ class Planned:
         self.world, self.live, self.saved, files = world, live, saved, checked_out(world)
         self.now = declared(files, world.environment)
         self.policy = environment_of(world.work, world.environment, "policy")
-        self.record, empty = (
-            Record(world, live, self.now),
-            Record(replace(world, record=None), (), {}),
-        )
-        globs, differs = self.policy.get("ignore", ()), partial(fields_of, empty)
+        self.record = Record(world, live, self.now)
+        differs = partial(fields_of, Record(replace(world, record=None), (), {}))
         self.identity = Identity(
-            live, self.now, self.record, globs, lambda r, x: bool(differs(r, x))
+            live, self.now, self.record, self.policy.get("ignore", ()), differs
         )
         self.left_out, self.selected = set[str](), set[str]()
         self.changes: dict[tuple[str, str], Change] = {}
@@ -58,8 +56,11 @@ class Planned:
         self.stays, self.unmanaged = set[tuple[str, str]](), set[str]()
         self.error, self.code = "BadUsage", 64
         candidates = [*self._candidates()]
-        if not self._select({change.address for change in candidates}):
+        secret = {address for address, resource in self.now.items() if resource.secrets}
+        out = left_out(self, {change.address for change in candidates})
+        if out is None or not {*world.rotate} <= secret | {"*"}:
             return
+        self.left_out = out
         candidates = [change for change in candidates if change.address not in self.left_out]
         self.changes = {(change.address, change.action): change for change in candidates}
         self.refusals = refusals_of(self)
@@ -116,15 +117,6 @@ class Planned:
             if item in allowed or item.parent in gone:
                 on_purpose = item not in allowed
                 yield Change(item.address, "delete", item, item.parent, on_purpose=on_purpose)
-
-    # Selection
-
-    def _select(self, known: set[str]) -> bool:
-        """Find what the options leave out; return whether they are usable."""
-        secret = {address for address, resource in self.now.items() if resource.secrets}
-        out = left_out(self, known)
-        self.left_out = out or set()
-        return out is not None and {*self.world.rotate} <= secret | {"*"}
 
     # Notes
 
@@ -235,8 +227,10 @@ class Thing(NamedTuple):
         return self.address.partition(".")[2]
 
     @property
-    def ids(self) -> set[str]:
-        return {self.live.id, self.live.address} if self.live else set()
+    def levels(self) -> tuple[AbstractSet[str], ...]:
+        """Its names, the kind of name first that counts first."""
+        ids = {self.live.id, self.live.address} if self.live else set[str]()
+        return {self.address}, ids, {self.key}, self.names
 
 
 def things_of(plan: Planned) -> dict[str, Thing]:
@@ -260,19 +254,15 @@ def things_of(plan: Planned) -> dict[str, Thing]:
 
 def named(text: str, things: dict[str, Thing]) -> set[str]:
     """Return the addresses that a text names: the first kind of name that anything has counts."""
-    for of in (
-        lambda thing: text == thing.address,
-        lambda thing: text in thing.ids,
-        lambda thing: text == thing.key,
-        lambda thing: text in thing.names,
-        lambda thing: any(
-            fnmatch.fnmatchcase(own, text) for own in (thing.address, thing.key, *thing.names)
-        ),
-    ):
-        found = {address for address, thing in things.items() if of(thing)}
+    for level in range(4):
+        found = {address for address, thing in things.items() if text in thing.levels[level]}
         if found:
             return found
-    return set()
+    return {
+        address
+        for address, thing in things.items()
+        if any(fnmatch.fnmatchcase(own, text) for own in (address, thing.key, *thing.names))
+    }
 
 
 def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
@@ -291,18 +281,19 @@ def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
     is_strict = plan.saved is None
     if not kinds <= {"project", "batch_export"}:
         return None
-    if is_strict and not all((*targets, *excludes, *parents)):
-        return None
-    if is_strict and any(found <= unmanaged for found in targets):
+    is_wrong = not all((*excludes, *parents)) or any(found <= unmanaged for found in targets)
+    if is_strict and is_wrong:
         return None
     chosen = {*things} - unmanaged
     if targets:
         chosen &= set().union(*targets)
     if parents:
-        chosen &= _inside(set().union(*parents), things)
+        inside = set[str]().union(*parents)
+        ids = {thing.live.id for key in inside if (thing := things[key]).live} | inside
+        chosen &= inside | {key for key in things if not ids.isdisjoint(things[key].parents)}
     if kinds:
         chosen = {key for key in chosen if key.partition(".")[0] in kinds}
-    excluded = set().union(*excludes) if excludes else set()
+    excluded = set[str]().union(*excludes)
     chosen -= excluded
     if plan.saved is not None:
         chosen |= plan.saved.selected & things.keys()
@@ -319,8 +310,3 @@ def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
     plan.selected = chosen
     is_usable = chosen or not world.is_partial or not is_strict
     return {*things} - unmanaged - chosen if is_usable else None
-
-
-def _inside(projects: set[str], things: dict[str, Thing]) -> set[str]:
-    ids = {thing.live.id for key in projects if (thing := things[key]).live} | projects
-    return projects | {key for key, thing in things.items() if not ids.isdisjoint(thing.parents)}

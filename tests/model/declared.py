@@ -100,11 +100,6 @@ def environment_of(files: Files, environment: str, key: str) -> dict[str, Any]:
     return {**top.get(key, {}), **top["environments"][environment].get(key, {})}
 
 
-def loaded_files(files: Files) -> set[str]:
-    """Return the names of the resource files that `resources:` selects."""
-    return {*files["reconciler.yaml"].get("resources", files)} - {"reconciler.yaml"}
-
-
 def all_resources(files: Files) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield the file, address and value of everything that the files contain."""
     for name in files:
@@ -118,7 +113,8 @@ def declared(files: Files, environment: str) -> dict[str, Resource]:
 
     These are the defaults of the workspace and of the file, the resource and its override.
     """
-    top, found, loaded = files["reconciler.yaml"], {}, loaded_files(files)
+    top, found = files["reconciler.yaml"], {}
+    loaded = top.get("resources", files)
     for name, address, value in all_resources(files):
         is_known = environment in top["environments"] and name in loaded
         if not is_known or environment not in value.get("environments", [environment]):

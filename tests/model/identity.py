@@ -15,13 +15,7 @@ if TYPE_CHECKING:
     from tests.model.recorded import Record
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
-Globs = Sequence[str]
 _MARKER = re.compile(r"\s*<!-- iac:[\w-]+:\S+ iac:hash:\S+ -->$")
-
-
-def plain(name: str) -> str:
-    """Return a name without the marker of another tool."""
-    return _MARKER.sub("", name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +35,8 @@ class Live:
         return str(self.value("name"))
 
     @property
-    def plain_name(self) -> str:
-        return plain(self.name)
-
-    @property
     def has_marker(self) -> bool:
-        return self.plain_name != self.name
+        return _MARKER.search(self.name) is not None
 
     @property
     def address(self) -> str:
@@ -79,8 +69,8 @@ class Identity:
         live: Sequence[Live],
         now: Declared,
         record: Record,
-        globs: Globs,
-        differs: Callable[[Resource, Live], bool],
+        globs: Sequence[str],
+        differs: Callable[[Resource, Live], object],
     ) -> None:
         self.live, self.now, self.record, self.differs = live, now, record, differs
         # What `policy.ignore` names, and the resources that it forbids.
@@ -114,9 +104,6 @@ class Identity:
         items = [item for item in self.live if (item.kind, item.parent) == (resource.kind, parent)]
         found = [item for name in names for item in items if item.name == name]
         return [item for item in dict.fromkeys(found) if self.is_free(item)]
-
-    def _pinned(self, resource: Resource) -> list[Live]:
-        return [item for item in self.live if item.id == resource.pinned]
 
     def parent_of(self, resource: Resource) -> str | None:
         """Return the id of the live project of a resource, None if it does not exist yet."""
@@ -164,7 +151,7 @@ class Identity:
             self.unclear.add((rule, frozenset(addresses)))
         for resource in resources:
             if resource.pinned is not None:
-                found = self._pinned(resource)
+                found = [item for item in self.live if item.id == resource.pinned]
                 if found or resource.absent:
                     self._claim(resource, found)
                 else:
@@ -207,7 +194,6 @@ class Identity:
             self.owner[item] = resource.address
 
     def _recorded(self, resource: Resource, _: Iterable[Resource] = ()) -> list[Live]:
-        """Return the recorded object."""
         entry = self.record.entries.get(resource.address)
         item = self.by_id.get(entry.id) if entry else None
         return [item] if item is not None and self.is_free(item) else []
@@ -272,5 +258,5 @@ class Identity:
         return is_other or item.has_marker
 
 
-def _is_any(name: str, globs: Globs) -> bool:
+def _is_any(name: str, globs: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, glob) for glob in globs)

@@ -8,12 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tests.model.deciding import Change, Planned
-from tests.model.declared import (
-    INTEGRATION,
-    TYPE,
-    declared,
-    sent_by,
-)
+from tests.model.declared import INTEGRATION, TYPE, declared, sent_by
 from tests.model.identity import Live
 from tests.model.refusing import doubled
 from tests.model.world import Entry
@@ -113,7 +108,6 @@ class Drifted(NamedTuple):
 
 
 def drifted(plan: Planned) -> Drifted:
-    """Return what `drift` reports."""
     if plan.error:
         return Drifted(plan.code)
     changes = plan.of_action("update", "replace", "pause", "unpause")
@@ -128,7 +122,6 @@ def drifted(plan: Planned) -> Drifted:
 
 
 def code_of_apply(plan: Planned) -> int:
-    """Return the exit code of applying a plan."""
     if plan.refusals:
         return 5
     is_behind = not plan.record.behind.isdisjoint(plan.identity.matched.keys() - plan.left_out)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from reconciler.commands.apply.execution import apply
-from reconciler.commands.drifted import Drift, drift
+from reconciler.commands.drifted import drift
 from reconciler.commands.plan import plan
-from reconciler.commands.session import PlanResult
 from reconciler.commands.workspace import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
@@ -26,9 +25,12 @@ from reconciler.model.settings import PlanOptions, Selection
 from reconciler.service.pace import ClientSettings
 from tests.model.declared import leaves
 from tests.model.identity import Live
-from tests.model.world import ELSEWHERE, World, seed_of, write_record, written
+from tests.model.outcome import Drifted
+from tests.model.world import ELSEWHERE, SECRETS, World, seed_of, write_record, written
 from tests.reliability.service import KEY, ORGANIZATION, Line, Service, running_service
 from tests.support.git import Git
+
+_JOB = {"CI": "true", "CI_DEFAULT_BRANCH": "main"}
 
 
 @dataclass
@@ -43,7 +45,6 @@ class Ended:
     unchanged: dict[str, str | None] = field(default_factory=dict)
     error: str = ""
     text: str = ""
-    drift: Drift | None = None
     created: dict[str, str] = field(default_factory=dict)
     after: list[Live] = field(default_factory=list)
 
@@ -58,25 +59,23 @@ class Clone:
     service: Service
     line: Line
 
-    def runtime(self) -> Runtime:
-        return Runtime(
+    @property
+    def workspace(self) -> Workspace:
+        runtime = Runtime(
             environ={
                 "RECONCILER_BASE_URL": self.line.base_url,
                 "RECONCILER_ORGANIZATION": ORGANIZATION,
                 "RECONCILER_API_KEY": KEY,
-                **self.world.environ(),
+                **SECRETS,
+                **(_JOB if self.world.job else {}),
             },
             now=self.service.world.clock.now,
             client=ClientSettings(
                 clock=asyncio.get_running_loop().time, sleep=asyncio.sleep, jitter=lambda: 0.5
             ),
         )
-
-    @property
-    def workspace(self) -> Workspace:
-        return Workspace(
-            self.folder, self.world.environment, trust_workspace=True, runtime=self.runtime()
-        )
+        environment = self.world.environment
+        return Workspace(self.folder, environment, trust_workspace=True, runtime=runtime)
 
     def options(self, *, plain: bool = False) -> PlanOptions:
         """Return what to plan; `plain` leaves out the options that a saved plan contains."""
@@ -92,7 +91,6 @@ class Clone:
 
     @property
     def ref(self) -> str:
-        """The reference of the inventory."""
         repository = Repository.containing(self.folder)
         assert repository is not None
         environment = self.world.environment
@@ -106,11 +104,13 @@ class Clone:
         return dict(json.loads(git.run("show", f"{self.ref}:inventory.json")))
 
     async def plan(self) -> Ended:
-        """Plan."""
-        return await _ended(plan(self.workspace, self.options()))
+        try:
+            made = (await plan(self.workspace, self.options())).plan
+        except ReconcilerError as error:
+            return _failed(error)
+        return _of(made, code_of_plan(refused=made.is_refused, changes=not made.empty))
 
     async def apply(self, saved: Path | None = None) -> Ended:
-        """Apply now, or a saved plan."""
         try:
             applied = await apply(
                 self.workspace,
@@ -131,26 +131,23 @@ class Clone:
         }
         return _of(applied.plan, applied.ended.exit_code, text=text, created=created)
 
-    async def drift(self) -> Ended:
+    async def drift(self) -> Drifted:
         options = self.options(plain=True)
         try:
             found = (await drift(self.workspace, options=options, attribute=False)).report
         except ReconcilerError as error:
-            return _failed(error)
-        return Ended(0 if found.empty else 2, drift=found)
+            return Drifted(error.exit_code)
+        fields = {
+            (str(item.address), ".".join(map(str, changed.change.path)))
+            for item in found.objects
+            for changed in item.fields
+        }
+        deleted, renamed = ({*map(str, items)} for items in (found.deleted, found.renamed))
+        return Drifted(0 if found.empty else 2, fields, deleted, renamed)
 
     async def projects(self) -> list[dict[str, Any]]:
-        """Return the projects of the organization."""
         projects = (await self.service.state())["projects"]
         return [item for item in projects if item["name"] != ELSEWHERE]
-
-
-async def _ended(result: Awaitable[PlanResult]) -> Ended:
-    try:
-        made = (await result).plan
-    except ReconcilerError as error:
-        return _failed(error)
-    return _of(made, code_of_plan(refused=made.is_refused, changes=not made.empty))
 
 
 def _of(plan: Plan, code: int, **more: Any) -> Ended:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tests.model.declared import Declared, Resource, all_resources, declared, sent_by
@@ -42,7 +42,7 @@ class Record:
         self.trusted = declared(files, world.environment) if has_trusted else {}
         self.of_object = {entry.id: key for key, entry in self.entries.items()}
         self.behind = {key for key in self.entries if not self._is_current(key)}
-        self.elsewhere = {*self._elsewhere()}
+        self.elsewhere = self._elsewhere()
         files, newest = world.commits[world.head].files, world.newest
         is_ancestor = world.head in world.ancestors(newest)
         self.is_older = self.exists and not world.rollback and is_ancestor
@@ -70,33 +70,37 @@ class Record:
         return was is not None and was.name == entry.name and self._is_inside(was, entry)
 
     def _is_inside(self, was: Resource, entry: Entry) -> bool:
-        how, text = was.parent or ("id", entry.parent)
+        how, text = was.parent or ("id", "")
+        above, own = self.at(entry.commit, text), self.known.get(text)
+        if how == "key" and above is None:
+            return False
+        is_own = own is not None and own.id == entry.parent
+        return is_own or self._is_project(was, above, entry.parent)
+
+    def _is_project(self, was: Resource, above: Resource | None, parent: str | None) -> bool:
+        """Return whether a live project is that of a resource: `above`, or named by id or name."""
+        how, text = was.parent or ("id", parent)
         if how == "id":
-            return text == entry.parent
-        names = {text}
-        if how == "key":
-            above, own = self.at(entry.commit, str(text)), self.known.get(str(text))
-            if above is None or entry.parent == above.pinned:
-                return above is not None
-            if own is not None and own.id == entry.parent:
-                return True
-            names = {above.name}
-        return any(item.id == entry.parent and item.name in names for item in self.live)
+            return text == parent
+        if above and above.pinned == parent:
+            return True
+        name = above.name if above else text
+        return any(item.id == parent and item.name == name for item in self.live)
 
     def _is_current(self, address: str) -> bool:
         world, commit = self.world, self.entries[address].commit
-        if world.rollback or commit is None or commit in world.ancestors(world.head):
+        before = world.ancestors(world.head)
+        if world.rollback or commit is None or commit in before:
             return True
-        was, base = self.applied[address], world.merge_base(commit, world.head)
-        return was in (self.now.get(address), self.at(base, address))
+        # The newest common ancestor. Histories of worlds have one.
+        base = max(world.ancestors(commit) & before)
+        return self.applied[address] in (self.now.get(address), self.at(base, address))
 
-    def _elsewhere(self) -> Iterator[str]:
-        """Yield the removed addresses that a file which is not loaded may declare."""
-        present, left_out = checked_out(self.world), self.world.left_out
-        contained = {address for _, address, _ in all_resources(present)}
-        for address in self.entries.keys() - self.now.keys():
-            if address in contained or left_out:
-                yield address
+    def _elsewhere(self) -> set[str]:
+        """Return the removed addresses that a file which is not loaded may declare."""
+        contained = {address for _, address, _ in all_resources(checked_out(self.world))}
+        removed = self.entries.keys() - self.now.keys()
+        return removed if self.world.left_out else removed & contained
 
     def declared(self, item: Live | None) -> Resource | None:
         """Return how an object was applied, under any address."""
@@ -111,16 +115,9 @@ class Record:
 
     def _is_trusted(self, was: Resource, item: Live) -> bool:
         """Return whether an object is that of a resource of the trusted branch, by id or names."""
-        if was.kind != item.kind or item.id == was.pinned or was.name != item.name:
-            return was.kind == item.kind and item.id == was.pinned
-        how, text = was.parent or ("id", item.parent)
-        if how == "id":
-            return text == item.parent
-        above = self.trusted.get(str(text)) if how == "key" else None
-        if above and above.pinned == item.parent:
-            return True
-        name = above.name if above else text
-        return any(x.id == item.parent and x.name == name for x in self.live)
+        above = self.trusted.get(was.parent[1]) if was.parent else None
+        is_named = was.name == item.name and self._is_project(was, above, item.parent)
+        return was.kind == item.kind and (item.id == was.pinned or is_named)
 
     def sends(self, resource: Resource, item: Live) -> bool:
         """Return whether other secrets were sent last, or it is not known which."""

@@ -21,8 +21,7 @@ PLACES = {"S3": _BUCKET, "AwsS3": _BUCKET, "Postgres": _TABLE}
 
 
 def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
-    """Return the rules that refuse a plan, each with its addresses."""
-    checks = (_unclear, _deleted, _replaced, _inside, _limits, _names, _ignored, _exports)
+    checks = (_unclear, _deleted, _replaced, _inside, _limits, _names, _exports)
     return {
         (rule, frozenset(addresses))
         for check in (*checks, _projects, doubled)
@@ -34,6 +33,8 @@ def _unclear(plan: Planned) -> Refusals:
     for rule, addresses in plan.identity.unclear:
         if not addresses <= plan.left_out:
             yield rule, *addresses
+    for address in plan.identity.untouchable - plan.left_out:
+        yield "ignore", address
 
 
 def _deleted(plan: Planned) -> Refusals:
@@ -134,12 +135,6 @@ def _names(plan: Planned) -> Refusals:
         is_renamed = change.action == "replace" or "name" in change.fields
         if is_renamed and change.live and change.live.has_marker:
             yield "posthog-definitions", change.address
-
-
-def _ignored(plan: Planned) -> Refusals:
-    for address in plan.identity.untouchable:
-        if address not in plan.left_out:
-            yield "ignore", address
 
 
 # What the server is known to refuse

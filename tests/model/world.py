@@ -102,11 +102,6 @@ class World:
     later: Files | None = None
     log: list[str] = field(default_factory=list)
 
-    def environ(self) -> dict[str, str]:
-        """Return the variables of the command, without those of the connection."""
-        job = {"CI": "true", "CI_DEFAULT_BRANCH": "main"}
-        return {**SECRETS, **(job if self.job else {})}
-
     @property
     def is_partial(self) -> bool:
         """Whether options select resources."""
@@ -132,10 +127,6 @@ class World:
                 left += self.commits[number].parents
         return found
 
-    def merge_base(self, one: int, two: int) -> int:
-        """Return the newest common ancestor. Histories of worlds have one."""
-        return max(self.ancestors(one) & self.ancestors(two))
-
     def first_parents(self, commit: int | None) -> set[int]:
         """Return a commit and those before it in which only first parents are followed."""
         found: set[int] = set()
@@ -158,20 +149,15 @@ def written(world: World, folder: Path) -> list[str]:
     )
     lines = (line.split() for line in marks.read_text(encoding="utf-8").splitlines())
     ids = {int(mark[1:]) - 1: commit for mark, commit in lines}
-    refs = [("refs/heads/" + world.branch, world.head), ("refs/remotes/origin/main", world.default)]
-    config = ""
+    texts = {"HEAD": f"ref: refs/heads/{world.branch}"}
+    texts[f"refs/heads/{world.branch}"] = ids[world.head]
     if world.default is not None:
-        config += (
-            '[remote "origin"]\n\turl = /none\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
-        )
-    with (folder / ".git/config").open("a", encoding="utf-8") as file:
-        file.write(config)
-    (folder / ".git/HEAD").write_text(f"ref: refs/heads/{world.branch}\n", encoding="utf-8")
-    for name, number in refs:
-        if number is not None:
-            write(folder, {f".git/{name}": ids[number] + "\n"})
-    if world.default is not None:
-        write(folder, {".git/refs/remotes/origin/HEAD": "ref: refs/remotes/origin/main\n"})
+        texts["refs/remotes/origin/main"] = ids[world.default]
+        texts["refs/remotes/origin/HEAD"] = "ref: refs/remotes/origin/main"
+        with (folder / ".git/config").open("a", encoding="utf-8") as file:
+            file.write('[remote "origin"]\n\turl = /none\n')
+            file.write("\tfetch = +refs/heads/*:refs/remotes/origin/*\n")
+    write(folder, {f".git/{name}": f"{text}\n" for name, text in texts.items()})
     git.run("read-tree", "HEAD")
     if world.left_out:
         git.run("update-index", "--skip-worktree", *world.left_out)
@@ -188,18 +174,12 @@ def write_record(world: World, folder: Path, ids: list[str], ref: str) -> None:
 
 
 def line_of(entry: Entry, ids: list[str]) -> dict[str, str]:
-    """Return an entry as it is stored."""
     commit = None if entry.commit is None else "0" * 39 + "1"
     commit = ids[entry.commit] if entry.commit not in (None, LOST) else commit
-    sent = None if entry.sent is None else hash_of(entry.sent)
+    sent = None if entry.sent is None else sha256("\n".join(entry.sent).encode()).hexdigest()[:12]
     names = {"id": entry.id, "name": entry.name, "parent": entry.parent}
     line = names | {"commit": commit, "secrets": sent}
     return {key: value for key, value in line.items() if value is not None}
-
-
-def hash_of(sent: Sent) -> str:
-    """Return the hash of what decided secrets."""
-    return sha256("\n".join(sent).encode()).hexdigest()[:12]
 
 
 def checkout(world: World, folder: Path, files: Files) -> None:
@@ -210,12 +190,10 @@ def checkout(world: World, folder: Path, files: Files) -> None:
 
 
 def checked_out(world: World) -> Files:
-    """Return the files of the checkout."""
     return {name: value for name, value in world.work.items() if name not in world.sparse}
 
 
 def text_of(value: Any) -> str:
-    """Return the text of a file."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=False)
 
 
