@@ -84,7 +84,8 @@ def drawn(hint: Any) -> st.SearchStrategy[Any]:
     if origin is tuple:
         return st.lists(drawn(inner[0]), max_size=2).map(tuple)
     if origin is not None:
-        return st.dictionaries(texts, texts, max_size=2)
+        # Other mappings than values have ids as keys, which have no `$`.
+        return st.dictionaries(st.text("09ab", max_size=8), texts, max_size=2)
     if issubclass(hint, Enum):
         return st.sampled_from(list(hint))
     hints = get_type_hints(hint)
