@@ -195,10 +195,12 @@ async def _again(
         if not (is_pending and problem.startswith("unmanaged: "))
     ]
     # What a job left because of a live name, and did not record, is deleted once that is set back.
+    # What the options left out because its project did not exist may be created then.
     left = (
         key
         for key, change in second.changes.items()
         if (change.fields or not change.secrets) and not (world.job and change.action == "delete")
+        if change.address not in predicted.left_out
     )
     return problems + [f"second plan: {key} is left" for key in left]
 
