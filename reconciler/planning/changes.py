@@ -15,7 +15,9 @@ from reconciler.model.live import LiveObject
 from reconciler.model.plan import (
     Change,
     FieldChange,
+    NewPlace,
     Note,
+    Novelty,
     Origin,
     Reason,
     RecentRun,
@@ -185,7 +187,7 @@ def _change(
     change = replace(_unchanged(match, draft), **parts)
     applied = draft.matching.declared(match.resource, live).applied
     reach, new = draft.known.reached(change, match, applied)
-    change = replace(change, reach=reach, new=new)
+    change = replace(change, reach=reach, new=(*new, *_objects(change, match, draft.matching)))
     deleted = live if action is Action.DELETE else None
     rule_context = RuleContext(
         change=change,
@@ -210,6 +212,26 @@ def _change(
     ]
     consequences.sort(key=lambda item: (item.rank, item.rule))
     return replace(change, consequences=tuple(consequences))
+
+
+def _objects(change: Change, match: Match, matching: Matching) -> Iterator[NewPlace]:
+    """Yield the recorded object that gets another name, or the one in place of it."""
+    live, entry = match.live, matching.inventory.entries.get(change.address)
+    is_pinned = match.resource.pinned_id is not None
+    if entry is None or live is None or is_pinned or change.action is Action.DELETE:
+        return
+    now, was = (f"{_in_quotes(item.name)} (id {item.id})" for item in (live, entry))
+    host = f"{live.kind} {live.id}"
+    if live.id == entry.id and any(item.path == ("name",) for item in change.fields):
+        yield NewPlace(Novelty.OBJECT, _in_quotes(change.name), host, now)
+    elif (live.kind, entry.id) not in matching.live.by_identity:
+        yield NewPlace(Novelty.OBJECT, now, host, was)
+
+
+def _in_quotes(name: str) -> str:
+    """Return a name in quotes that it does not contain, if there are such. Writers escape it."""
+    mark = '"' if "'" in name else "'"
+    return f"{mark}{name}{mark}"
 
 
 def latest_runs(kind: Kind, live: JSONObject) -> tuple[RecentRun, ...]:

@@ -422,6 +422,16 @@ def with_live_values(
     return sent
 
 
+def patched(kind: Kind, sent: JSONObject, live: JSONObject) -> dict[str, JSON]:
+    """Return the fields of an object after a PATCH, which keeps what it does not contain."""
+    whole = {**live, **sent}
+    for field, variant in kind.variants:
+        old, new = (mapping_of(body.get(field.name)) for body in (live, sent))
+        body = {**mapping_of(old.get(variant.body)), **mapping_of(new.get(variant.body))}
+        whole[field.name] = {**old, **new, variant.body: body}
+    return whole
+
+
 def _removed(
     kind: Kind,
     resource: Resource,

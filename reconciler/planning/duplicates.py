@@ -23,11 +23,11 @@ from reconciler.model.schemas import canonical_text
 from reconciler.model.settings import POSSIBLE_DUPLICATE
 from reconciler.model.text import listed, printable, quoted, several, yaml_text
 from reconciler.model.values import MISSING, Address, JSONObject, Path, SecretRef
-from reconciler.planning.compare import comparable, field_leaves
+from reconciler.planning.compare import comparable, field_leaves, patched
 from reconciler.planning.draft import Draft, Duplicate
 from reconciler.planning.integrations import resolved
 from reconciler.planning.match import Match, Matching, about
-from reconciler.planning.places import Parts, patched, place_of
+from reconciler.planning.places import Parts, place_of
 
 _ON_PURPOSE = {Reason.STATE_ABSENT}
 """Why an object is deleted that a created one may replace. Pruning is no such reason: it may be the

@@ -38,7 +38,13 @@ from reconciler.model.values import (
     secret_refs,
     value_at,
 )
-from reconciler.planning.compare import comparable, is_default, live_fields, with_live_values
+from reconciler.planning.compare import (
+    comparable,
+    is_default,
+    live_fields,
+    patched,
+    with_live_values,
+)
 from reconciler.planning.integrations import resolved
 from reconciler.planning.inventory import ids_of
 from reconciler.planning.match import Match, Matching
@@ -130,13 +136,12 @@ def reach_of(kind: Kind, body: JSONObject) -> Reach:
     sort, *form = variant.outermost.get(tag, ("",))
     unknown = {} if tag in variant.variants else {tag: Novelty.HOST}
     places = others or unknown
-    sorts = {Novelty.HOST, Novelty.INTEGRATION if unknown else Novelty.HOST}
-    address = ", ".join(text for text, novelty in others.items() if novelty in sorts)
+    # A bucket has no credentials of its own.
+    address = ", ".join(text for text, sort in others.items() if sort is not Novelty.BUCKET)
     if main := filled(form, parts).removeprefix(" by "):
         novelty = Novelty.HOST if "endpoint" in parts else Novelty(sort)
         novelty = Novelty.INTEGRATION if variant.addressed_by.get(tag) in parts else novelty
         places = {main: novelty, **others}
-        # A bucket has no credentials of its own.
         address = filled(form if sort == Novelty.HOST.value else form[1:], parts)
     inside = [f"{word} {text}" for word, text in parts.items() if word in INSIDE]
     secrets = [_ANY] if unknown else [item.name for item in variant.fields_of(outer) if item.secret]
@@ -162,8 +167,9 @@ def _others(variant: Variant, tag: str, outer: JSONObject) -> Iterator[tuple[str
         if leaf in (None, "") or leaf.__class__ is bool:
             continue
         if looks_secret(words[-1]):
-            # Any other text may be a secret.
-            if len(path) > 1 and (text.isdigit() or text.startswith("arn:")):
+            # The id of an integration, or a role. Any other value may be a secret.
+            is_id = text.isdigit() and tag in variant.variants
+            if len(path) > 1 and (is_id or text.startswith("arn:")):
                 yield f"{words[-1]} {text}", Novelty.INTEGRATION
         elif not is_address and "bucket" in words[-1]:
             yield f"s3://{text}", Novelty.BUCKET
@@ -280,7 +286,7 @@ class Known(Struct, frozen=True, dict=True):
         again = again and (change.action is Action.UNPAUSE or self._runs(kind, after))
         was = reach_of(kind, applied.spec if applied is not None else {})
         judge = _Judge(self, change, match, reach_of(kind, after), reach_of(kind, live), was)
-        new = [*judge.secrets(), *judge.objects(), *judge.places(again=again)]
+        new = [*judge.secrets(), *judge.places(again=again)]
         new.sort(key=lambda item: item.sort.rank)
         return (*judge.reach.places, *judge.reach.data.values()), tuple(new)
 
@@ -325,19 +331,6 @@ class _Judge(Struct, frozen=True):
             sent = (", ".join(places), reach.address, reach.exported, before, inside, again)
             yield NewPlace(Novelty.QUERY, *sent)
 
-    def objects(self) -> Iterator[NewPlace]:
-        """Yield the recorded object that gets another name, or the one in place of it."""
-        live, change, matching = self.match.live, self.change, self.known.matching
-        entry = matching.inventory.entries.get(change.address)
-        if entry is None or live is None or self.match.resource.pinned_id is not None:
-            return
-        now, was = (f"{_in_quotes(item.name)} (id {item.id})" for item in (live, entry))
-        host = f"{live.kind} {live.id}"
-        if live.id == entry.id and any(item.path == ("name",) for item in change.fields):
-            yield NewPlace(Novelty.OBJECT, _in_quotes(change.name), host, now)
-        elif (live.kind, entry.id) not in matching.live.by_identity:
-            yield NewPlace(Novelty.OBJECT, now, host, was)
-
     def secrets(self) -> Iterator[NewPlace]:
         """Yield secrets that go to another address, and references that differ from the applied.
 
@@ -369,22 +362,6 @@ class _Judge(Struct, frozen=True):
             others = [*dict.fromkeys(chain(*(former[origin] for origin in sent)))][:_MOST_FORMER]
             before = own.address if own.address not in ("", address) else ", ".join(others)
             yield NewPlace(Novelty.SECRET, address, address, " and ".join(what), before)
-
-
-def _in_quotes(name: str) -> str:
-    """Return a name in quotes that it does not contain, if there are such. Writers escape it."""
-    mark = '"' if "'" in name else "'"
-    return f"{mark}{name}{mark}"
-
-
-def patched(kind: Kind, sent: JSONObject, live: JSONObject) -> dict[str, JSON]:
-    """Return the fields of an object after a PATCH, which keeps what it does not contain."""
-    whole = {**live, **sent}
-    for field, variant in kind.variants:
-        old, new = (mapping_of(body.get(field.name)) for body in (live, sent))
-        body = {**mapping_of(old.get(variant.body)), **mapping_of(new.get(variant.body))}
-        whole[field.name] = {**old, **new, variant.body: body}
-    return whole
 
 
 def _after(change: Change, match: Match, live: JSONObject) -> JSONObject:
