@@ -136,7 +136,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             if entry.uncounted or address in loaded.desired.resources:
                 continue
             if address in loaded.declared:
-                yield address, f"its `environments` leave out {loaded.desired.environment}"
+                yield address, f"`environments` leaves out {loaded.desired.environment}"
             else:
                 names[address] = entry.name, entry.above.name
         if names:
@@ -273,7 +273,7 @@ def _doubt(commit: str, known: Collection[str], line: Collection[str] | None) ->
     `line` are the commits of the trusted branch in a job, None elsewhere.
     """
     if not commit:
-        return "" if line is None else "it was applied from files that were not committed"
+        return "" if line is None else "applied from files that were not committed"
     if commit not in known:
         return f"its commit {commit[:7]} is not in this clone"
     if line is not None and commit not in line:

@@ -449,7 +449,7 @@ def declared_in_others(
             raise UnreadableFile("this sparse checkout leaves out YAML files")
         yield from _declared(FolderSource(repository.root), folder.resolve(), read, names, service)
     except ReconcilerError as error:
-        yield from ((at, f"another file may declare it: {error.message}") for at in names)
+        yield from ((at, f"perhaps declared in another file: {error.message}") for at in names)
 
 
 def _declared(
@@ -478,7 +478,7 @@ def _declared(
             else:
                 is_declared = _declares(content, address.kind, name, parent)
             if is_declared:
-                yield address, f"{shown} may declare it"
+                yield address, f"perhaps declared in {shown}"
 
 
 def _files(root: FolderPath) -> Iterator[tuple[FolderPath, FolderPath | None]]:

@@ -150,13 +150,13 @@ class Inventory(Struct, frozen=True, dict=True):
         """Return why the object of a removed entry is not deleted, "" if it may be."""
         entry, elsewhere = self.entries[address], self.elsewhere.get(address, "")
         if elsewhere or (was := entry.was) is None:
-            return elsewhere or "it was applied from files that were not committed"
+            return elsewhere or "applied from files that were not committed"
         above = entry.above.name
         problems = {
             f"HEAD lacks the applied commit {(entry.commit or '')[:7]}": entry.behind,
-            f"its live name is not {quoted(was.name)}": live.name.strip() != was.name,
-            "it is in another project": live.parent_id != entry.parent,
-            f"the live name of its project is not {quoted(above or '')}": (
+            f"the live name is not {quoted(was.name)}": live.name.strip() != was.name,
+            "found in another project": live.parent_id != entry.parent,
+            f"the live name of the project is not {quoted(above or '')}": (
                 above is not None and parent is not None and parent.name.strip() != above
             ),
         }

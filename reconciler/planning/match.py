@@ -276,9 +276,9 @@ class _Matcher(Struct, dict=True):
             parent = self.live.by_identity.get((kind.parent or "", live.parent_id or ""))
             problem = self.inventory.problem_of(address, live, parent)
             if identity in self.ignored:
-                problem = "`policy.ignore` names it"
+                problem = "named in `policy.ignore`"
             elif is_of_other_tool(live.name):
-                problem = f"{OTHER_TOOL} manages it, too"
+                problem = f"also managed by {OTHER_TOOL}"
             if match is not None:
                 if match.resource.state is State.PRESENT:
                     self.replaced[address] = live

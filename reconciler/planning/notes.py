@@ -198,14 +198,14 @@ def leaving(draft: Draft) -> Iterator[Leaving]:
             or address not in draft.selected.addresses
         ):
             continue
-        reason = matching.left.get(address, "`policy: {prune: true}` would delete it")
+        reason = matching.left.get(address, "deleted only with `policy: {prune: true}`")
         protected = match.resource.lifecycle.protect
         stays = address in behind
         items.append(Leaving(address, live.id, live.name, reason, protected, stays=stays))
     for address, entry in (
         matching.gone.items() if not draft.context.options.selection.partial else ()
     ):
-        stays, reason = address in behind, "it was deleted in the service"
+        stays, reason = address in behind, "deleted in the service"
         items.append(Leaving(address, entry.id, entry.name, reason, stays=stays))
     yield from sorted(items, key=lambda item: (not item.protected, item.address))
 

@@ -46,6 +46,14 @@ def test_every_action_has_a_plan_in_json() -> None:
     assert made == set(Action) - {Action.NO_OP}
 
 
+def test_texts_that_a_group_shares_fit_one_object_and_several(plans: list[Plan]) -> None:
+    changes = [change for plan in plans for change in plan.changes]
+    texts = {item.message for change in changes for item in change.consequences}
+    texts |= {item.reason for plan in plans for item in plan.leaving}
+    singular = re.compile(r"\b(its|it is|it was|the (new )?(export|project))\b")
+    assert not list(filter(singular.search, sorted(texts)))
+
+
 def test_every_guard_has_a_case(plans: list[Plan]) -> None:
     refused = {refusal.rule for plan in plans for refusal in plan.refusals}
     source = (ROOT / "reconciler/planning/guards.py").read_text()

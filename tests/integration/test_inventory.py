@@ -206,7 +206,7 @@ def test_a_file_that_moves_to_another_workspace_is_left(repo: Repo) -> None:
     (repo.git.folder / "v" / "b.yaml").write_text(declared(b={}))
     repo.commit(a={})
     assert repo.changes() == []
-    assert "v/b.yaml may declare it" in repo.left()["batch_export.b"]
+    assert "perhaps declared in v/b.yaml" in repo.left()["batch_export.b"]
 
 
 def test_what_was_deleted_in_the_service_is_said_at_its_create(repo: Repo) -> None:

@@ -65,9 +65,9 @@ _LEFT = [f"left-{number:02}" for number in range(26)]
 _PROTECTED = {"lifecycle": {"protect": True}}
 _KEPT = SETTINGS.replace("prune: true", "prune: false")
 _LEAVING: dict[str, tuple[str, dict[str, Any], str]] = {
-    "environments": (SETTINGS, {"environments": []}, "its `environments` leave out"),
-    "resources": (f"{SETTINGS}resources: [projects.yaml]\n", {}, "resources.yaml may declare it"),
-    "no prune": (_KEPT, {}, "`policy: {prune: true}` would delete it"),
+    "environments": (SETTINGS, {"environments": []}, "`environments` leaves out"),
+    "resources": (f"{SETTINGS}resources: [projects.yaml]\n", {}, "declared in w/resources.yaml"),
+    "no prune": (_KEPT, {}, "deleted only with `policy: {prune: true}`"),
 }
 
 

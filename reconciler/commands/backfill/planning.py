@@ -280,7 +280,7 @@ def consequences_of(
         warn(
             "last-run-failed",
             "the last run failed, so one interval is backfilled first, and the rest only if it "
-            "completes; a few more failures would pause it",
+            "completes; a few more failures cause a pause",
         )
     partly = sum(item.partly for item in planned)
     if partly:
@@ -300,5 +300,5 @@ def consequences_of(
         message = f"{runs:,} runs follow one another; end them with `backfill NAME --cancel`"
         warn("many-runs", message, Severity.DANGER if runs > 10 * _MANY else Severity.WARNING)
     if schedule.paused:
-        warn("stays-paused", "it stays paused, so later intervals are not exported")
+        warn("stays-paused", "the pause remains, so later intervals are not exported")
     return tuple(consequences)

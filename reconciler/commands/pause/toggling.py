@@ -93,7 +93,7 @@ class Toggling(Struct, frozen=True):
         current = resource.spec.get(field.name) if resource is not None else None
         declared = f"the configuration sets `{field.name}: {json_shown(current)}`"
         if resource is None:
-            text = "it is unmanaged: no apply changes it"
+            text = "unmanaged: no apply changes this"
         elif is_ignored((field.name,), resource.lifecycle):
             text = f"`{field.name}` is in `ignore_changes`: no apply changes it"
         elif current is None:

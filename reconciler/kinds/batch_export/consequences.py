@@ -136,8 +136,8 @@ def runs_missed_while_paused(context: RuleContext) -> Outcome:
     interval = str(live_value(context, "interval"))
     word, command = _INTERVALS.get(interval, f"'{interval}'"), _backfill(context, "--since-pause")
     return (
-        f"{word} runs{_volume(context)} are not made while it is paused; after unpausing, "
-        f"fill the gap with: {command}"
+        f"{word} runs{_volume(context)} are not made during the pause; after unpausing, fill the "
+        f"gap with: {command}"
     )
 
 
@@ -164,7 +164,7 @@ def offset_kept(context: RuleContext) -> Outcome:
         for name in ("offset_day", "offset_hour")
         if name in body and name not in declared and name not in changed
     ]
-    return f"{kept[0]}: it is sent, too, since the server resets it otherwise" if kept else None
+    return f"{kept[0]}: also sent, since the server resets it otherwise" if kept else None
 
 
 @RULES.rule("gap-before-unpausing", Severity.WARNING, Effect.DELAYED, on=(Action.UNPAUSE,))
@@ -176,8 +176,8 @@ def gap_before_unpausing(context: RuleContext) -> Outcome:
     since = moment(live_value(context, "last_paused_at"))
     if since is None:
         return (
-            "runs skipped while it was paused are not made up for, and the time of the pause is "
-            "unknown; check its runs before you backfill"
+            "runs skipped during the pause are not made up for, and the time of the pause is "
+            "unknown; check the latest runs before you backfill"
         )
     end = moment(live_value(context, "end_at")) or context.now
     step, body = step_of(live_value(context, "interval")), context.live.body if context.live else {}
@@ -208,14 +208,14 @@ def paused_by_service(context: RuleContext) -> Outcome:
         return None
     ended = [run for run in runs if run.get("status") in {COMPLETED, *FAILED}]
     failed = failures_in_a_row(str(run.get("status")) for run in ended)
-    which = f"{'at least ' if failed == len(runs) else ''}its last {failed} runs"
+    which = f"{'at least ' if failed == len(runs) else ''}the last {failed} runs"
     error = ended[0].get("latest_error")
     line = " ".join(error.split()) if isinstance(error, str) else ""
     text = shortened(line, _LONGEST_ERROR)
     reason = f" (last error: {text})" if text else ""
     return (
-        f"the service paused it: {which} failed{reason}; fix the cause first, since one "
-        "more failure pauses it again"
+        f"paused by the service: {which} failed{reason}; fix the cause first, since one more "
+        "failure causes another pause"
     )
 
 
@@ -229,7 +229,7 @@ def billing_limit(context: RuleContext) -> Outcome:
     if not runs or runs[0].get("status") != BILLING:
         return None
     return (
-        "its last run exceeded a billing limit and exported nothing; runs and backfills fail until "
+        "the last run exceeded a billing limit and exported nothing; runs and backfills fail until "
         "billing is settled"
     )
 
@@ -308,7 +308,7 @@ def certificate_not_checked(context: RuleContext) -> Outcome:
     Check that the server has no certificate of a known authority.
     """
     before, after = context.sides(*_CERT)
-    text = "the certificate of the server is not checked: another server can take its place"
+    text = "server certificates are not checked: another server can pose as the destination"
     return text if after is True and before is not True else None
 
 
@@ -504,7 +504,7 @@ def ends_in_the_past(context: RuleContext) -> Outcome:
         return text
     before = moment(live_value(context, "end_at"))
     is_over = before is not None and before <= context.now
-    return text if is_over else (Severity.DANGER, f"the export stops for good: {text}")
+    return text if is_over else (Severity.DANGER, f"all runs stop for good: {text}")
 
 
 @RULES.rule("end-moved", Severity.WARNING, Effect.LOST, on=_CHANGES, of=["end_at"])
@@ -553,9 +553,9 @@ def history_lost(context: RuleContext) -> Outcome:
             f"{rows} a run" if rows else "",
         )
         last = f" (last run {', '.join(filter(None, facts))})"
-    new_id = "; the new export has a new id" if context.action is Action.REPLACE else ""
+    new_id = "; a replacement has a new id" if context.action is Action.REPLACE else ""
     return (
-        f"its history of runs and logs is lost{last} and running backfills are cancelled; exported "
+        f"the history of runs and logs is lost{last} and running backfills are cancelled; exported "
         f"data stays at the destination{new_id}"
     )
 

@@ -153,7 +153,7 @@ def data_lost_with_project(context: RuleContext) -> Outcome:
         names = listed((quoted(child.name) for child in context.children), _MOST_EXPORTS)
         exports = f" and {count}, managed or not ({names})"
     return (
-        f"all its data is lost (events, persons, recordings, dashboards){exports}; this cannot be "
+        f"all data is lost (events, persons, recordings, dashboards){exports}; this cannot be "
         "undone"
     )
 
@@ -164,7 +164,7 @@ def token_of_a_new_project(_: RuleContext) -> Outcome:
 
     Use it in clients that send events to the project.
     """
-    return "the project gets a new api_token: use it in clients that send events to the project"
+    return "a new project has a new api_token: use it in clients that send events there"
 
 
 @RULES.rule("capture-turned-off", Severity.WARNING, Effect.LOST, on=_UPDATES, of=_LESS_CAPTURED)
@@ -225,10 +225,8 @@ def notifications_changed(context: RuleContext) -> Outcome:
     Check who reads them there.
     """
     if context.sent(_WEBHOOK) == CLEARED:
-        return Effect.OTHER, "notifications of the project are no longer sent to a webhook"
-    return (
-        f"notifications of the project are sent to {context.sent(_WEBHOOK)}; check who reads them"
-    )
+        return Effect.OTHER, "project notifications are no longer sent to a webhook"
+    return f"project notifications are sent to {context.sent(_WEBHOOK)}; check who reads them"
 
 
 @RULES.rule("masking-reduced", Severity.DANGER, Effect.ELSEWHERE, on=_WRITES, of=[_MASKING])
@@ -270,7 +268,7 @@ def web_access_widened(context: RuleContext) -> Outcome:
     }
     widened = [f"{listed(new, _MOST_NAMES)} may {what}" for what, new in may.items() if new]
     if _switched_on(*context.sides("inject_web_apps")):
-        widened.append("the sites of the project may run site apps")
+        widened.append("sites may run site apps")
     return "; ".join(widened) or None
 
 
@@ -296,7 +294,7 @@ def access_changed(_: RuleContext) -> Outcome:
 
     Check who can read it then. Newer servers refuse the field: see `not-accepted`.
     """
-    return "access to the project changes; check who can read it then"
+    return "project access changes; check who can read the data then"
 
 
 @RULES.refusal("name-taken", on=_WRITES)

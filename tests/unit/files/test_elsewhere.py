@@ -55,7 +55,7 @@ def test_files_of_others_are_read_as_any_reader_does(
 ) -> None:
     """A tag that the value does not fit stopped the plan."""
     write(tmp_path, {"v/b.yaml": text})
-    assert reasons(tmp_path) == ["v/b.yaml may declare it"] * is_declared
+    assert reasons(tmp_path) == ["perhaps declared in v/b.yaml"] * is_declared
 
 
 def _unreadable(path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_file_that_is_not_read_may_declare_anything(
         path.chmod(0o700)
         pytest.skip("this user reads every folder")
     (reason,) = reasons(tmp_path)
-    assert reason.startswith("another file may declare it: ")
+    assert reason.startswith("perhaps declared in another file: ")
     assert part in reason
 
 
@@ -95,7 +95,7 @@ def test_a_link_to_a_file_of_the_repository_is_read(tmp_path: Path) -> None:
     (tmp_path / "v").mkdir()
     (tmp_path / "v/b.yaml").symlink_to("../text")
     (tmp_path / "text").write_text(DECLARED)
-    assert reasons(tmp_path) == ["v/b.yaml may declare it"]
+    assert reasons(tmp_path) == ["perhaps declared in v/b.yaml"]
 
 
 def test_more_entries_than_are_looked_at_may_declare_anything(

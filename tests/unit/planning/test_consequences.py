@@ -193,11 +193,11 @@ FAILED = run("Failed", None, latest_error="NoSuchBucket: the bucket\n\x1b[31macm
 @pytest.mark.parametrize(
     ("runs", "words"),
     [
-        ([FAILED] * 3 + [run()], "its last 3 runs failed"),
-        ([FAILED] * 10, "at least its last 10 runs failed"),
+        ([FAILED] * 3 + [run()], "the last 3 runs failed"),
+        ([FAILED] * 10, "at least the last 10 runs failed"),
         ([FAILED] * 2 + [run()], None),
         ([run(), FAILED, FAILED, FAILED], None),
-        ([run("Cancelled"), FAILED, FAILED, FAILED], "its last 3 runs failed"),
+        ([run("Cancelled"), FAILED, FAILED, FAILED], "the last 3 runs failed"),
         ([], None),
     ],
 )
@@ -298,8 +298,8 @@ def test_r9_what_captures_or_keeps_less_loses_data(
 
 
 HOOK = SecretRef.of("env", "HOOK")
-SENT = "notifications of the project are sent to ${secret:env:HOOK}; check who reads them"
-NOT_SENT = "notifications of the project are no longer sent to a webhook"
+SENT = "project notifications are sent to ${secret:env:HOOK}; check who reads them"
+NOT_SENT = "project notifications are no longer sent to a webhook"
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_plan_i6_objects_of_another_tool_are_never_renamed_or_pruned(name: str) 
     assert whole.empty
     removed = planned(desired_of(WEB), live, PRUNE, base=at_base)
     assert removed.empty
-    assert [item.reason for item in removed.leaving] == ["posthog-definitions manages it, too"]
+    assert [item.reason for item in removed.leaving] == ["also managed by posthog-definitions"]
 
 
 @pytest.mark.parametrize("name", [MARKED, FORK])
