@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ def embedded_service(*options: str) -> Iterator[Mapping[str, Any]]:
 
     Yields its base_url, organization, project_id and api_key. Raises ReconcilerError.
     """
+    # Reports packages that are not installed.
+    import_module("reconciler.commands.emulator")
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(  # noqa: S603 - this program itself
             [sys.executable, "-m", "reconciler", "emulator", "--until-stdin-ends", *options],
@@ -60,11 +63,8 @@ def embedded_service(*options: str) -> Iterator[Mapping[str, Any]]:
             if not line:
                 process.wait()
                 errors.seek(0)
-                error = printable(errors.read().decode(errors="replace").strip())
-                raise ReconcilerError(
-                    f"the embedded service did not start: {error}",
-                    hint="install it with: pip install 'posthog-reconciler[emulator]'",
-                )
+                error = " ".join(errors.read().decode(errors="replace").split())
+                raise ReconcilerError(f"the embedded service did not start: {printable(error)}")
             yield orjson.loads(line)
         finally:
             # It keeps nothing, and a signal leaves little time for a graceful end.

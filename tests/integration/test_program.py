@@ -182,6 +182,15 @@ def test_common_options_before_and_after_the_command(
     assert environ["RECONCILER_API_KEY"] not in debug
 
 
+@pytest.mark.parametrize("command", ["demo", "emulator"])
+def test_packages_that_are_not_installed_are_one_error(command: str, tmp_path: Path) -> None:
+    write(tmp_path, {"uvicorn.py": "raise ModuleNotFoundError(name='uvicorn')"})
+    assert reconciler(command, environ={"PYTHONPATH": str(tmp_path)}).err == (
+        "error: the embedded service needs the package uvicorn\n"
+        "  hint: install it with: pip install 'posthog-reconciler[emulator]'\n"
+    )
+
+
 def test_debug_shows_where_an_error_began(tmp_path: Path) -> None:
     failed = reconciler("plan", "-C", tmp_path / "missing", "--debug")
     assert "debug: ReconcilerError raised at" in failed.err
