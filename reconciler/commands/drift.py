@@ -32,6 +32,7 @@ from reconciler.exit_codes import ExitCode
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Origin
 from reconciler.model.text import listed, named, printable, several
+from reconciler.model.times import time_as_shown
 from reconciler.render import writer_of
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import Colour, RenderOptions
@@ -159,7 +160,7 @@ def _about(item: DriftedObject, field: DriftedField) -> str:
         parts.append("paused by the service after failures; fix the cause before it is unpaused")
     if (known := field.attribution) is not None:
         by = f"by {known.by}" if known.by is not None else "by the service or an API key"
-        parts.append(printable(f"{by}, {known.at}"))
+        parts.append(printable(f"{by}, {time_as_shown(known.at)}"))
     return "; ".join(parts)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
@@ -56,6 +57,13 @@ def rough_duration(duration: timedelta) -> str:
 def moment_as_option(value: datetime) -> str:
     """Return a time as options take it."""
     return str(Instant().canonical(value.replace(microsecond=0)))
+
+
+def time_as_shown(text: str) -> str:
+    """Return the time of a text as options take it, text that is no time as it is."""
+    with suppress(ValueError):
+        return moment_as_option(instant_of(text))
+    return text
 
 
 def duration_of(text: str) -> timedelta:

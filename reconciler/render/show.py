@@ -23,6 +23,7 @@ from reconciler.model.resource import (
 )
 from reconciler.model.run import BackfillPlan
 from reconciler.model.text import printable, several, shortened
+from reconciler.model.times import time_as_shown
 from reconciler.model.values import JSON, UNSET, Path, escaped_text, map_leaves
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
@@ -174,7 +175,8 @@ def audit_document(audit: Audit, _: RenderOptions) -> Document:
     """Return a line for each run if there are several, and one run in full."""
     shown = audit.shown
     runs = [
-        f"{run.started_at}  {run.started_by.id}  {_who(run)}: {_counts(run)}; {_end(run)}"
+        f"{time_as_shown(run.started_at)}  {run.started_by.id}  {_who(run)}: {_counts(run)}; "
+        f"{_end(run)}"
         for run in audit.runs
     ]
     unknown = sum(logged.ending is Ending.UNKNOWN for logged in shown.changes)
@@ -204,7 +206,7 @@ def _facts(run: LoggedRun) -> Iterator[tuple[str, Cell]]:
         "Started by": _who(run),
         "Job": run.started_by.job_url,
         "Reason": run.started_by.reason,
-        "Time": f"{run.started_at} to {run.last_event_at}",
+        "Time": " to ".join(map(time_as_shown, (run.started_at, run.last_event_at))),
         "Environment": environment_as_text(source, full=True),
         "Commit": source.head,
         "Plan": f"{run.plan_id[:8]} · {contents}",

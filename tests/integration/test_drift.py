@@ -77,6 +77,7 @@ def test_trap_15_64_only_what_the_activity_log_shows_is_attributed(
         return
     assert not result.remarks
     assert all(isinstance(item, Attribution) and item.at for item in known)
+    assert re.search(r", 20[0-9T:-]{17}Z\)", written("drift", "text", result))
     # Before July 2026 a write by key is attributed to the service.
     people = {item.by for item in known if item is not None}
     assert people == {None} if dialect == "2025" else None not in people

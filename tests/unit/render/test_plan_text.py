@@ -278,6 +278,6 @@ def test_r10_r11_the_worst_danger_of_all_environments_is_among_the_first() -> No
     plans = [OfEnvironment("dev", first), OfEnvironment("production", one)]
     text, comment = plans_as_text(plans, of_width(80)), plans_as_markdown(plans)
     assert "21 dangers" in text.splitlines()[0]
-    assert any(re.search(r"!! production.*x0: its", line) for line in text.splitlines()[:14])
+    assert any(re.search(r"!! production.*x0: the", line) for line in text.splitlines()[:14])
     assert "### 2 environments · 21 dangers" in comment
-    assert re.search(r"> - production.*x0: its", comment[:1_500])
+    assert re.search(r"> - production.*x0: the", comment[:1_500])

@@ -53,6 +53,7 @@ def text_of(*runs: tuple[RunInfo, tuple[Event, ...]], run: str | None = None) ->
 def test_a_complete_run_is_shown() -> None:
     lines = text_of((RUN, COMPLETE)).splitlines()
     assert lines[1] == "Started by   ada (root on ci-7)"
+    assert lines[3] == "Time         2026-06-01T12:00:00Z to 2026-06-01T12:00:00Z"
     assert lines[7] == "End          exit code 0, verified"
     assert lines[9] == '+ done  create batch_export.lake "Lake" (id e1)'
     assert audit((RUN, COMPLETE)).shown.code == ExitCode.FINE
@@ -72,7 +73,7 @@ def test_f8_a_killed_run_shows_what_is_unknown() -> None:
 
 def test_several_runs_are_a_line_each_and_the_last_is_shown() -> None:
     first, second, blank, head, *_ = text_of(*SEVERAL).splitlines()
-    time, end = "2026-06-01T12:00:00+00:00", "it was killed, or it is still running"
+    time, end = "2026-06-01T12:00:00Z", "it was killed, or it is still running"
     counts = "1 unknown, 1 not sent"
     assert first == f"{time}  run-1  ada (root on ci-7): {counts}; no end is recorded: {end}"
     assert second == f"{time}  run-2  ada on laptop: 2 done; exit code 0, verified"
