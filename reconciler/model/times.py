@@ -45,10 +45,10 @@ _HOURS = 24
 
 
 def rough_duration(duration: timedelta) -> str:
-    """Return a duration, rounded down: `40 min`, `1 h 40 min`, `12 h`, `3 d`."""
+    """Return a duration, rounded down: `< 1 min`, `40 min`, `1 h 40 min`, `12 h`, `3 d`."""
     hours, minutes = divmod(int(duration / timedelta(minutes=1)), 60)
     if not hours:
-        return f"{minutes} min"
+        return f"{minutes} min" if minutes else "< 1 min"
     if hours < 10 and minutes:
         return f"{hours} h {minutes} min"
     return f"{hours} h" if hours < 48 else f"{hours // 24} d"

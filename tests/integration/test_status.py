@@ -135,6 +135,7 @@ def test_each_state_is_exact(dialect: str, new: New, tmp_path: Path) -> None:
     assert lines[3].startswith("✗ batch_export.orders  Web shop  00:00 (")
     assert "Failed ×6  5 h 30 min  24 k" in lines[3]
     assert lines[4].strip() == "access denied to bucket acme-orders"
+    assert lines[7].startswith('‖ "Sessions"           Web shop  paused since 2100-06-12  ')
     assert "✓ 2 exports are ok (list: --all)" in lines
     counts = "1 failing, 1 lagging, 1 paused, 1 never run, 2 ok; 5 unmanaged (in quotes)."
     hint = ["hint: list what is missing:", "  reconciler gaps"]

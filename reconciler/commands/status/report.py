@@ -282,13 +282,17 @@ def _counts(report: StatusReport) -> str:
 def _last_run(export: ExportStatus, at: datetime) -> str:
     """Return when the last run ended, or began, or since when the export is paused."""
     if export.paused_since is not None:
-        return f"paused {rough_duration(at - export.paused_since)}"
+        return f"paused since {_clock(export.paused_since, at)}"
     run = export.last_run
     moment = (run.finished_at or run.created_at or run.end) if run is not None else None
     if moment is None:
         return "never" if run is None else "-"
-    clock = "%H:%M" if (at - moment).days < 1 else "%Y-%m-%d"
-    return f"{moment.strftime(clock)} ({rough_duration(max(at - moment, timedelta()))} ago)"
+    return f"{_clock(moment, at)} ({rough_duration(max(at - moment, timedelta()))} ago)"
+
+
+def _clock(moment: datetime, at: datetime) -> str:
+    """Return the time of day in UTC, or the date if that is a day ago."""
+    return moment.strftime("%H:%M" if (at - moment).days < 1 else "%Y-%m-%d")
 
 
 def _status_word(export: ExportStatus) -> str:

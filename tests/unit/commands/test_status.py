@@ -239,5 +239,5 @@ def test_the_worst_is_first() -> None:
 
 
 def test_durations_are_rounded_down() -> None:
-    shown = {0.01: "0 min", 5 / 3: "1 h 40 min", 47: "47 h", 72: "3 d"}
+    shown = {0.01: "< 1 min", 0.02: "1 min", 5 / 3: "1 h 40 min", 47: "47 h", 72: "3 d"}
     assert {count: rough_duration(hours(count)) for count in shown} == shown
