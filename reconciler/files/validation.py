@@ -239,7 +239,8 @@ def _report(violation: _Violation, context: CheckContext, path: Path) -> None:
         case "type":
             types = types_of(violation.node)
             message = f"{named} must be {type_words(types)}, not {shown(value)}"
-            hint = type_hint(value, types, violation.node, context.written(path))
+            removed = use_instead(f"{path_text(path)}: {value}")
+            hint = removed or type_hint(value, types, violation.node, context.written(path))
             context.error("wrong-type", path, message, hint)
         case "enum" | "const":
             allowed = [word(item) for item in (limit if isinstance(limit, list) else [limit])]
