@@ -23,7 +23,12 @@ from reconciler.commands.options import (
     workspace_options,
 )
 from reconciler.commands.process import write_message, write_result
-from reconciler.commands.screen import differences_as_text, render_options, run_shown
+from reconciler.commands.screen import (
+    differences_as_text,
+    print_warnings,
+    render_options,
+    run_shown,
+)
 from reconciler.exit_codes import ExitCode
 from reconciler.kinds import kinds_by_name
 from reconciler.model.text import listed, named, printable, several
@@ -82,6 +87,7 @@ def import_command(names: tuple[str, ...], *, output_format: str, **options: Any
     choice = Choice(names, parents=options["project"], kinds=options["kind"])
     how = {name: options[name] for name in ("into", "dry_run", "share_secrets")}
     imported = run_shown(partial(import_live, choice=choice, **how), workspace_of(options))
+    print_warnings(imported.warnings)
     write_result(writer_of(output_format, "imported")(imported, render_options()))
     write_message(remarks_on_import(imported))
     return ExitCode.ERROR if imported.refused else ExitCode.FINE

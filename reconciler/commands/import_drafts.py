@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from reconciler.commands.import_choice import Adoption, ImportContext
-from reconciler.diagnostics import DiagnosticCollector, Level, Mark
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Level, Mark
 from reconciler.editing.editing import Edit
 from reconciler.editing.yaml_text import reads_back
 from reconciler.files.field_checks import check_fields
@@ -105,7 +105,7 @@ class Drafting(Struct):
 
     `loaded` are the existing files: their variables are not used again. `dropped` are fields to
     leave out, with the reason. `written` are the new resources with their files, `variables` those
-    in use, `shared` those of accounts.
+    in use, `shared` those of accounts. `warnings` are about values of `written`.
     """
 
     context: ImportContext
@@ -118,6 +118,7 @@ class Drafting(Struct):
     secrets: list[NeededSecret] = field(default_factory=list)
     variables: set[str] = field(default_factory=set)
     shared: dict[Account, SecretRef] = field(default_factory=dict)
+    warnings: tuple[Diagnostic, ...] = ()
 
     def __post_init__(self) -> None:
         for address, resource in self.loaded.desired.resources.items():

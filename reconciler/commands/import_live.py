@@ -43,7 +43,7 @@ from reconciler.commands.session import (
     with_integrations,
 )
 from reconciler.commands.workspace import Workspace
-from reconciler.diagnostics import DiagnosticCollector
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector
 from reconciler.editing.editing import NotEditable, edited_texts
 from reconciler.editing.writing import FileChange, changed_files, write_files
 from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError
@@ -100,7 +100,7 @@ class Imported(Public, frozen=True):
     """What an import did, or would do if not `written`, as `import --format json` prints it."""
 
     schema = "import"
-    internal = frozenset({"texts", "changes"})
+    internal = frozenset({"texts", "changes", "warnings"})
     version = 2
 
     files: tuple[WrittenFile, ...]
@@ -123,6 +123,8 @@ class Imported(Public, frozen=True):
     changes: Mapping[str, FileChange] = {}
     """The change of each file, if not `written`."""
     written: bool = True
+    warnings: tuple[Diagnostic, ...] = ()
+    """Warnings about the written values: errors with `--strict`."""
 
 
 async def import_live(
@@ -218,6 +220,7 @@ def _imported(
         secrets=tuple(drafting.secrets),
         calls=0,
         texts=drafting.texts,
+        warnings=drafting.warnings,
     )
 
 
@@ -298,8 +301,8 @@ def _drafted(new: Sequence[Adoption], drafting: Drafting, filing: Filing) -> Dra
 def _changed(drafting: Drafting, session: Session) -> Mapping[Address, tuple[Path, ...]]:
     """Return new resources with the fields that a plan would change, none if it would create one.
 
-    The plan is that of the workspace with the new texts, for the live state that was read.
-    Raises ReconcilerError for a file that would not be read.
+    The plan is that of the workspace with the new texts, for the live state that was read. Their
+    warnings are kept. Raises ReconcilerError for a file that would not be read.
     """
     environment = session.loaded.desired.environment
     workspace = replace(session.workspace, environment=environment, strict=False)
@@ -312,6 +315,10 @@ def _changed(drafting: Drafting, session: Session) -> Mapping[Address, tuple[Pat
                 hint=f'choose another place with --into, or add "{PurePosixPath(file).parent}/'
                 '*.yaml" to `resources:` in reconciler.yaml',
             )
+    new = {str(address) for address in drafting.written}
+    drafting.warnings = tuple(
+        item for item in drafted.loaded.diagnostics if not new.isdisjoint(item.about[:1])
+    )
     plan = plan_of(drafted, drafting.context.live, PlanOptions())
     changed: dict[Address, tuple[Path, ...]] = dict.fromkeys(plan.unclear, ())
     for change in plan.effective:

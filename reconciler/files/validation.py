@@ -336,7 +336,8 @@ def _report_unknown_text(
         hint = joined(f"did you mean '{close}'?", to_send_anyway("unknown-value"))
         context.error_if_strict("unknown-value", path, message, hint)
     else:
-        hint = choice(value, known, "known")
+        accept = "if the service has it, set `ignore_warnings: [unknown-value]` in reconciler.yaml"
+        hint = joined(choice(value, known, "known"), accept)
         context.warning("unknown-value", path, f"{message}; the service decides", hint)
 
 

@@ -537,10 +537,18 @@ def test_plan_v9_objects_of_other_servers_are_imported_without_what_looks_secret
         assert f"destination.config.{name}: " in ran.err
     assert SECRET not in ran.out + ran.err + (folder / "projects/shop.yaml").read_text()
     assert (ran.code, lake["name"], lake["interval"]) == (1, "Lake", "dayly")
+    assert re.findall(r"warning: unknown value '(\w+)'", ran.err) == ["dayly", "Glacier"]
     (reason,) = re.findall(r'Not imported: batch_export "Broken".*?\): (.*)', ran.err)
     assert reason.startswith("destination.config.prefix: ")
     assert "missing field" not in reason
     check_plan(folder, shop)
+    # The warnings say what `validate --strict` needs.
+    strict = "validate", "--strict", "-C", folder
+    assert reconciler(*strict).code == 1
+    settings = ["ignore_warnings: [unknown-value]", "policy: {attempt: [unknown-value]}"]
+    assert all(f"`{line}`" in " ".join(ran.err.split()) for line in settings)
+    new_workspace(folder, "\n".join(["version: 1", *settings]))
+    assert reconciler(*strict).code == 0
 
 
 def test_a_name_that_contains_a_secret_is_neither_written_nor_printed(
