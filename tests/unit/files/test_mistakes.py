@@ -152,6 +152,9 @@ def test_a_secret_deep_inside_a_plain_field_is_told(tmp_path: Path, fields: dict
 def test_secrets_of_a_type_that_is_not_known_are_no_mistake(tmp_path: Path) -> None:
     body = "{type: Kafka, config: {password: '${secret:env:X}', nested: {a: '${secret:env:Z}'}}}"
     assert codes(problems(tmp_path, lake(destination=body), VARIABLES)) == ["unknown-value"]
+    # Another name of a field makes no difference.
+    text = lake(destination="{type: Kafka, config: {password: x}}", hogql_query="SELECT 1")
+    assert codes(problems(tmp_path, text)) == ["unknown-value", "literal-secret"]
 
 
 def test_a_default_of_a_secret_is_refused_and_not_told(tmp_path: Path) -> None:
