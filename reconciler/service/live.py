@@ -26,7 +26,7 @@ from reconciler.model.text import json_shown, printable, shown_in
 from reconciler.model.values import JSON, JSONObject
 from reconciler.service.access import known_key
 from reconciler.service.pace import together
-from reconciler.service.pages import complete_list
+from reconciler.service.pages import complete_list, invalid
 from reconciler.service.transport import Transport
 
 _OLD = "this server lists no integrations to API keys"
@@ -342,14 +342,14 @@ def live_object(
     """
     if not isinstance(body, dict):
         shown = "empty" if body is None else json_shown(body)
-        raise _invalid(label, f"the response is {shown}, an object was expected")
+        raise invalid(label, f"the response is {shown}, an object was expected")
     live_id, name = id_text(body.get("id")), body.get("name")
     if live_id is None:
-        raise _invalid(label, f"id is {shown_in(body, 'id')}, a number or text was expected")
+        raise invalid(label, f"id is {shown_in(body, 'id')}, a number or text was expected")
     if expected_id is not None and not is_same_id(live_id, expected_id):
-        raise _invalid(label, f"id is {live_id}, {printable(expected_id)} was expected")
+        raise invalid(label, f"id is {live_id}, {printable(expected_id)} was expected")
     if not isinstance(name, str):
-        raise _invalid(label, f"name is {shown_in(body, 'name')}, text was expected")
+        raise invalid(label, f"name is {shown_in(body, 'name')}, text was expected")
     parent_id = _parent_of(routes, body, label)
     return LiveObject(routes.kind.name, live_id, name, body, parent_id, complete)
 
@@ -362,17 +362,10 @@ def _parent_of(routes: Routes, body: JSONObject, label: str) -> str | None:
     name = kind.parent_field or kind.parent
     own = id_text(body.get(name))
     if own is None:
-        raise _invalid(label, f"{name} is {shown_in(body, name)}, a number was expected")
+        raise invalid(label, f"{name} is {shown_in(body, name)}, a number was expected")
     if parent_id not in (None, own):
-        raise _invalid(label, f"{name} is {own}, {parent_id} was expected")
+        raise invalid(label, f"{name} is {own}, {parent_id} was expected")
     return own
-
-
-def _invalid(label: str, problem: str) -> InvalidResponse:
-    return InvalidResponse(
-        f"{label}: {problem}",
-        hint="run it again; if it persists, check that `base_url` is the address of the API",
-    )
 
 
 async def read_integrations(

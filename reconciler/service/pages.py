@@ -82,7 +82,7 @@ class _Reader(Struct):
             ahead[at] = await self._large_page(at)
         while used[-1].has_next and used[-1].items and at < used[-1].count:
             if len(used) == _MOST_PAGES:
-                raise _invalid(
+                raise invalid(
                     _request(self.path, at, PAGE).label,
                     f"the list does not end: {at} objects in {_MOST_PAGES} pages",
                 )
@@ -124,13 +124,13 @@ def page_of(body: JSON, label: str) -> tuple[JSONObject, list[JSONObject], str |
     """Return a page, its objects, and the address of the next one. Raises InvalidResponse."""
     results = body.get("results") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(results, list):
-        raise _invalid(label, "the response is not a page of objects")
+        raise invalid(label, "the response is not a page of objects")
     for number, item in enumerate(results, 1):
         if not isinstance(item, dict):
-            raise _invalid(label, f"item {number} is {json_shown(item)}, an object was expected")
+            raise invalid(label, f"item {number} is {json_shown(item)}, an object was expected")
     following = body.get("next")
     if following is not None and not isinstance(following, str):
-        raise _invalid(label, f"next is {shown_in(body, 'next')}, an address or null was expected")
+        raise invalid(label, f"next is {shown_in(body, 'next')}, an address or null was expected")
     return body, results, following
 
 
@@ -140,16 +140,14 @@ def _page_of(body: JSON, label: str) -> _Page:
     for number, item in enumerate(results, 1):
         if id_text(item.get("id")) is None:
             shown = shown_in(item, "id")
-            raise _invalid(
-                label, f"item {number} has the id {shown}, a number or text was expected"
-            )
+            raise invalid(label, f"item {number} has the id {shown}, a number or text was expected")
     count = page.get("count")
     if isinstance(count, bool) or not isinstance(count, int):
-        raise _invalid(label, f"count is {shown_in(page, 'count')}, a number was expected")
+        raise invalid(label, f"count is {shown_in(page, 'count')}, a number was expected")
     if not 0 <= count <= MOST_OBJECTS:
-        raise _invalid(label, f"count is {count}, a number from 0 to {MOST_OBJECTS} was expected")
+        raise invalid(label, f"count is {count}, a number from 0 to {MOST_OBJECTS} was expected")
     if "next" not in page:
-        raise _invalid(label, "next is missing, an address or null was expected")
+        raise invalid(label, "next is missing, an address or null was expected")
     return _Page(results, count, has_next=following is not None)
 
 
@@ -169,7 +167,9 @@ def _problem(items: list[JSONObject], pages: list[_Page]) -> str | None:
     return None
 
 
-def _invalid(label: str, problem: str) -> InvalidResponse:
+def invalid(label: str, problem: str) -> InvalidResponse:
+    """Return the error for an answer of another form."""
     return InvalidResponse(
-        f"{label}: {problem}", hint="check that `base_url` is the address of the API"
+        f"{label}: {problem}",
+        hint="run it again; if it persists, check that `base_url` is the address of the API",
     )
