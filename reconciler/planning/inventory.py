@@ -146,13 +146,13 @@ class Inventory(Struct, frozen=True, dict=True):
         protected = (item for item in (*self.trusted.values(), *applied) if item.lifecycle.protect)
         return any(map(is_same, protected))
 
-    def problem_of(self, address: Address, live: LiveObject, parent: LiveObject | None) -> str:
+    def reason_to_keep(self, address: Address, live: LiveObject, parent: LiveObject | None) -> str:
         """Return why the object of a removed entry is not deleted, "" if it may be."""
         entry, elsewhere = self.entries[address], self.elsewhere.get(address, "")
         if elsewhere or (was := entry.was) is None:
             return elsewhere or "applied from files that were not committed"
         above = entry.above.name
-        problems = {
+        reasons = {
             f"HEAD lacks the applied commit {(entry.commit or '')[:7]}": entry.behind,
             f"the live name is not {quoted(was.name)}": live.name.strip() != was.name,
             "found in another project": live.parent_id != entry.parent,
@@ -160,7 +160,7 @@ class Inventory(Struct, frozen=True, dict=True):
                 above is not None and parent is not None and parent.name.strip() != above
             ),
         }
-        return next((text for text, applies in problems.items() if applies), "")
+        return next((text for text, applies in reasons.items() if applies), "")
 
     def after(
         self, plan: Plan, ended: tuple[Report, Plan | None], now: Desired, head: tuple[str, Desired]

@@ -274,23 +274,23 @@ class _Matcher(Struct, dict=True):
                 continue
             kind = self.kinds[address.kind]
             parent = self.live.by_identity.get((kind.parent or "", live.parent_id or ""))
-            problem = self.inventory.problem_of(address, live, parent)
+            reason = self.inventory.reason_to_keep(address, live, parent)
             if identity in self.ignored:
-                problem = "named in `policy.ignore`"
+                reason = "named in `policy.ignore`"
             elif is_of_other_tool(live.name):
-                problem = f"also managed by {OTHER_TOOL}"
+                reason = f"also managed by {OTHER_TOOL}"
             if match is not None:
                 if match.resource.state is State.PRESENT:
                     self.replaced[address] = live
                     is_moved = match.live is not None and not _is_in_place(match, live)
-                    if is_moved and match.resource.pinned_id is None and not problem:
+                    if is_moved and match.resource.pinned_id is None and not reason:
                         self.left_by_moves[address] = live
                 continue
             was = entry.was or Resource(address, {"name": live.name})
             self.claims[identity] = [address]
             self.removed[address] = Match(was, kind, live, live.parent_id)
-            if problem:
-                self.left[address] = problem
+            if reason:
+                self.left[address] = reason
 
     @cached_property
     def unread(self) -> Collection[tuple[str, str | None]]:
