@@ -273,7 +273,7 @@ def denied_consequence(draft: Draft) -> Iterator[Refusal]:
                 f"denied consequence {quoted(rule)} of {several(len(changes), 'change')}",
                 _addresses(changes),
                 draft.policy.marks.get("deny"),
-                f"remove {quoted(rule)} from `policy.deny`, or omit the change with --exclude",
+                f"remove {quoted(rule)} from `policy.deny`, or omit what it denies with --exclude",
             )
 
 
@@ -481,7 +481,7 @@ def rule_refusals(
 ) -> Iterator[Refusal]:
     """Yield a violation for every broken rule that denies changes."""
     for rule, broken in breaches(policy, changes, kinds, known):
-        fix = rule.hint or f"omit the change with --exclude, or edit `policy.{rule.code}`"
+        fix = rule.hint or f"omit what it denies with --exclude, or edit `policy.{rule.code}`"
         mark, text = policy.marks.get(rule.code), printable(rule.message)
         if rule.denies:
             yield Refusal(rule.code, text, _addresses(broken), mark, printable(fix))
