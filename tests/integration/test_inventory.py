@@ -173,10 +173,14 @@ def test_what_was_left_once_is_never_deleted_later(repo: Repo) -> None:
 
 def test_what_was_renamed_in_the_service_is_left_when_it_is_removed(repo: Repo) -> None:
     repo.applied(a={}, b={})
-    repo.call("PATCH", "b", {"name": "b v2"})
+    export = repo.call("PATCH", "b", {"name": "b v2"})
     repo.commit(a={})
     assert repo.changes() == []
-    assert "live name" in repo.left()["batch_export.b"]
+    assert repo.left() == {"batch_export.b": "the live name is not 'b'"}
+    repo.call("PATCH", "b v2", {"name": "b"})
+    repo.running.call("PATCH", f"/api/projects/{export['team_id']}/", {"name": "Web v2"})
+    assert repo.changes() == ["update project.web"]
+    assert repo.left() == {"batch_export.b": "the live name of the project is not 'Web'"}
 
 
 def test_a_rotation_that_is_reverted_is_sent_again(repo: Repo) -> None:
