@@ -30,6 +30,7 @@ _LONGEST_KEY = 60
 class ImportContext(Struct, frozen=True, dict=True):
     """Live state, the addresses of claimed objects, and all addresses in the files.
 
+    `recorded` are the ids of the objects that addresses were applied as: they identify them.
     `environment` is the one that resources are written for, "" if the workspace has only one.
     `mask` masks known secrets. `share_secrets`: exports with the same account share variables.
     """
@@ -37,6 +38,7 @@ class ImportContext(Struct, frozen=True, dict=True):
     live: Live
     claims: Mapping[Identity, Address]
     declared: AbstractSet[Address]
+    recorded: Mapping[Address, str]
     environment: str
     mask: Mask
     share_secrets: bool = False
@@ -186,14 +188,20 @@ def _keys(
     assigned: Mapping[Identity, str],
     context: ImportContext,
 ) -> dict[Identity, str]:
-    """Return a new key for each object of a kind: its first candidate that no other object has."""
+    """Return a new key for each object of a kind: its first candidate that no other object has.
+
+    Nor was another one applied under it.
+    """
     used = {address.key.casefold() for address in context.declared if address.kind == kind.name}
     names = Counter(key_of(plain_name(context.name_of(live))) for live in objects)
     keys: dict[Identity, str] = {}
     for live in objects:
         name = key_of(plain_name(context.name_of(live)))
         candidates = _candidates(live, name, assigned, context, alone=names[name] == 1)
-        key = next(key for key in candidates if key not in used)
+        free = (key for key in candidates if key not in used)
+        key = next(
+            key for key in free if context.recorded.get(Address(kind.name, key), live.id) == live.id
+        )
         keys[live.identity] = key
         used.add(key)
     return keys

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import PurePosixPath
 
 from msgspec import Struct, field
@@ -35,7 +34,6 @@ from reconciler.commands.init import SCHEMA_FILE
 from reconciler.commands.session import (
     Session,
     connected,
-    inventory_of,
     matched,
     open_session,
     plan_of,
@@ -46,14 +44,14 @@ from reconciler.commands.workspace import Workspace
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector
 from reconciler.editing.editing import NotEditable, edited_texts
 from reconciler.editing.writing import FileChange, changed_files, write_files
-from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError
+from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.files.resource_files import is_misnamed
 from reconciler.files.sources import FolderSource
 from reconciler.files.yaml_document import Document
 from reconciler.files.yaml_loader import parse
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.kind import Kind
-from reconciler.model.live import OTHER_TOOL, Identity, Live, LiveObject, is_of_other_tool
+from reconciler.model.live import OTHER_TOOL, Identity, LiveObject, is_of_other_tool
 from reconciler.model.public import Public
 from reconciler.model.resource import ParentRef
 from reconciler.model.settings import PlanOptions
@@ -67,7 +65,8 @@ from reconciler.paths import (
 )
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.integrations import uses_any
-from reconciler.planning.match import Matching, match
+from reconciler.planning.inventory import Inventory
+from reconciler.planning.match import Matching
 from reconciler.planning.select import kinds_named, needs_of, parts
 from reconciler.service.live import Depth, read_live
 
@@ -162,7 +161,7 @@ async def import_live(
     )
     async with connected(session) as transport:
         live = await read_live(transport, session.loaded.desired, kinds=all_kinds(), depth=depth)
-        _, live = await matched(session, transport, live)
+        matching, live = await matched(session, transport, live)
         users = {
             item.parent_id or ""
             for item in live.by_identity.values()
@@ -170,7 +169,8 @@ async def import_live(
         }
         needed = needs_of(selected(session, live, PlanOptions())).integrations
         live = await with_integrations(transport, live, users | needed)
-        imported = _imported(choice, session, filing, live, share_secrets=share_secrets)
+        matching = replace(matching, live=live)
+        imported = _imported(choice, session, filing, matching, share_secrets=share_secrets)
         if dry_run:
             changes = changed_files(workspace.folder, imported.texts, write=False)
             imported = replace(imported, changes=changes, written=False)
@@ -182,15 +182,15 @@ async def import_live(
 
 
 def _imported(
-    choice: Choice, session: Session, filing: Filing, live: Live, *, share_secrets: bool
+    choice: Choice, session: Session, filing: Filing, matching: Matching, *, share_secrets: bool
 ) -> Imported:
     """Return what is to be written and reported."""
     loaded = session.loaded
-    matching = match(loaded.desired, live, policy=loaded.policy, kinds=all_kinds())
     context = ImportContext(
-        live,
+        matching.live,
         claims=matching.owners,
         declared=loaded.declared.keys(),
+        recorded={address: entry.id for address, entry in matching.inventory.entries.items()},
         environment=loaded.desired.environment if len(loaded.environments) > 1 else "",
         mask=session.mask,
         share_secrets=share_secrets,
@@ -206,7 +206,7 @@ def _imported(
     }
     every = adoptions([it for it in objects if it.identity not in {*ignored, *refused}], context)
     new = [item for item in every if item.live.identity not in context.claims]
-    drafting = _without_changes(new, context, session, filing)
+    drafting = _without_changes(new, context, session, filing, matching.inventory)
     return Imported(
         files=tuple(WrittenFile(name, filing.source.read(name) is None) for name in drafting.texts),
         adopted=tuple(
@@ -235,11 +235,8 @@ def _reason_against(live: LiveObject, context: ImportContext) -> str | None:
 
 def _doubts(session: Session, matching: Matching, context: ImportContext) -> Mapping[Identity, str]:
     """Return the objects that are imported only if they are named, with the reason."""
-    renamed: dict[Identity, Address] = {}
-    with suppress(GitUnavailable):
-        known = replace(matching, inventory=inventory_of(session, PlanOptions()))
-        doubled = duplicates_of(known, session.runtime.now())
-        renamed = {item.live.identity: item.match.resource.address for item in doubled}
+    doubled = duplicates_of(matching, session.runtime.now())
+    renamed = {item.live.identity: item.match.resource.address for item in doubled}
     doubts: dict[Identity, str] = {}
     for identity, live in context.live.by_identity.items():
         parent = context.parent_of(live)
@@ -260,7 +257,11 @@ def _doubts(session: Session, matching: Matching, context: ImportContext) -> Map
 
 
 def _without_changes(
-    new: Sequence[Adoption], context: ImportContext, session: Session, filing: Filing
+    new: Sequence[Adoption],
+    context: ImportContext,
+    session: Session,
+    filing: Filing,
+    inventory: Inventory,
 ) -> Drafting:
     """Return texts with an empty plan, without the fields and objects that prevent one.
 
@@ -270,7 +271,7 @@ def _without_changes(
     refused: list[Left] = []
     while True:
         drafting = _drafted(new, Drafting(context, session.loaded, dropped), filing)
-        changed = _changed(drafting, session)
+        changed = _changed(drafting, session, inventory)
         if not changed:
             drafting.left += refused
             return drafting
@@ -298,7 +299,9 @@ def _drafted(new: Sequence[Adoption], drafting: Drafting, filing: Filing) -> Dra
     return drafting
 
 
-def _changed(drafting: Drafting, session: Session) -> Mapping[Address, tuple[Path, ...]]:
+def _changed(
+    drafting: Drafting, session: Session, inventory: Inventory
+) -> Mapping[Address, tuple[Path, ...]]:
     """Return new resources with the fields that a plan would change, none if it would create one.
 
     The plan is that of the workspace with the new texts, for the live state that was read. Their
@@ -319,7 +322,7 @@ def _changed(drafting: Drafting, session: Session) -> Mapping[Address, tuple[Pat
     drafting.warnings = tuple(
         item for item in drafted.loaded.diagnostics if not new.isdisjoint(item.about[:1])
     )
-    plan = plan_of(drafted, drafting.context.live, PlanOptions())
+    plan = plan_of(drafted, drafting.context.live, PlanOptions(), inventory)
     changed: dict[Address, tuple[Path, ...]] = dict.fromkeys(plan.unclear, ())
     for change in plan.effective:
         # An update or a pause. A new object differs in all fields.

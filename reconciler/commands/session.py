@@ -214,13 +214,15 @@ async def matched(session: Session, transport: Transport, live: Live) -> tuple[M
     """Return the objects of the resources, and the live state that decides them.
 
     What may be the object of a resource is read in full: it may be pending deletion. Resources
-    that stay ambiguous are reported.
+    that stay ambiguous are reported. An inventory that cannot be read is not used.
     """
-    loaded = session.loaded
+    loaded, policy, inventory = session.loaded, session.loaded.policy, None
+    with suppress(GitUnavailable):
+        inventory = inventory_of(session, PlanOptions())
 
     def decided(live: Live) -> tuple[Matching, Needs]:
-        matching = match(loaded.desired, live, policy=loaded.policy, kinds=all_kinds())
-        return matching, Needs.of(live, matching.undecided.keys())
+        known = match(loaded.desired, live, policy=policy, kinds=all_kinds(), inventory=inventory)
+        return known, Needs.of(live, known.undecided.keys())
 
     matching, live = await _completed(session, transport, live, decided)
     for refusal in matching.unclear:

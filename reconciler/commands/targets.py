@@ -20,6 +20,7 @@ from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Refusal
 from reconciler.model.resource import Resource
 from reconciler.model.values import Address
+from reconciler.planning.inventory import Inventory
 from reconciler.planning.select import Named, Names, check_clear
 from reconciler.service.live import read_live
 from reconciler.service.operations import ObjectCalls
@@ -48,7 +49,10 @@ class Target(Struct, frozen=True):
 
 
 class Targets(Struct, frozen=True):
-    """The live objects of a kind, and the resources without one, by address."""
+    """The live objects of a kind, and the resources without one, by address.
+
+    `inventory` is what was applied.
+    """
 
     session: Session
     transport: Transport
@@ -57,6 +61,7 @@ class Targets(Struct, frozen=True):
     missing: tuple[Address, ...]
     parents: tuple[Named, ...]
     unclear: tuple[Refusal, ...]
+    inventory: Inventory
 
     @property
     def environment(self) -> str:
@@ -205,7 +210,14 @@ async def read_targets(session: Session, transport: Transport, operation: str) -
     ordered = sorted(objects, key=lambda item: (item.address.kind, item.address.key))
     above = tuple(_parents(live, kind, matching.owners)) if kind.parent else ()
     return Targets(
-        session, transport, live, tuple(ordered), tuple(missing), above, matching.unclear
+        session,
+        transport,
+        live,
+        tuple(ordered),
+        tuple(missing),
+        above,
+        matching.unclear,
+        matching.inventory,
     )
 
 

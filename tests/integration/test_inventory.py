@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -224,14 +225,21 @@ def test_what_was_deleted_in_the_service_is_said_at_its_create(repo: Repo) -> No
 
 
 def test_what_was_renamed_in_the_service_is_set_back(repo: Repo) -> None:
-    """I5: an object that was renamed, with its prefix, is the recorded one."""
-    repo.applied(a=secret_in("ONE"))
+    """I5: an object that was renamed, with its prefix, is the recorded one in all commands."""
+    repo.applied(a=secret_in("ONE"), b={}, c={})
     config = repo.running.exports()["a"]["destination"]["config"]
     destination = {"type": "S3", "config": {**config, "prefix": "q"}}
     repo.call("PATCH", "a", {"name": "a v2", "destination": destination})
+    repo.call("PATCH", "b", {"name": "z"})
+    repo.call("PATCH", "c", {"name": "b"})
+    repo.commit(a=secret_in("ONE"))
+    assert json.loads(repo.run("status", "--format", "json").out)["missing"] == []
+    words = ("--kind", "batch_export", "--into", "new.yaml", "--dry-run", "--format", "json")
+    written = json.loads(repo.run("import", *words).out)["resources"]
+    assert {item["address"] for item in written} == {"batch_export.web-b", "batch_export.z"}
     assert repo.changes() == ["update batch_export.a"]
     repo.apply()
-    assert repo.exports() == {"a"}
+    assert repo.exports() == {"a", "b", "z"}
 
 
 def test_a_re_pointed_project_takes_no_other_one_over(repo: Repo) -> None:

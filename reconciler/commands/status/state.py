@@ -330,10 +330,10 @@ async def status(
 
 async def _plan(targets: Targets) -> Plan:
     """Return the plan in which fields that lists lack are unchanged. Raises ServiceError."""
-    session, options = targets.session, PlanOptions()
-    named = needs_of(selected(session, targets.live, options)).integrations
+    session, options, inventory = targets.session, PlanOptions(), targets.inventory
+    named = needs_of(selected(session, targets.live, options, inventory)).integrations
     live = await with_integrations(targets.transport, targets.live, named)
-    plan = plan_of(session, live, options)
+    plan = plan_of(session, live, options, inventory)
     for refusal in plan.refusals:
         if refusal.rule == UNRESOLVED:
             session.note(refusal.message, important=True)
