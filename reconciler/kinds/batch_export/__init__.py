@@ -189,7 +189,7 @@ def _dialect_of(body: JSONObject) -> Dialect | None:
 
     Servers of 2026 compute a time zone, the interface has `sql_query`, and 2025 has neither.
     """
-    if "timezone" in body or "incremental_mode" in body:
+    if "timezone" in body:
         return Dialect.V2026
     if "sql_query" in body:
         return Dialect.INTERFACE
