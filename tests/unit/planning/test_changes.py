@@ -45,6 +45,7 @@ EXCEPTIONS = "autocapture_exceptions_errors_to_ignore"
     [
         (export(start_at="2026-01-01"), live_export(start_at="2026-01-01T00:00:00Z")),
         (export(name=" Lake "), live_export()),
+        (project(name=" Web "), live_project()),
         (export(destination=s3(exclude_events=[])), live_export()),
         (project(modifiers={"a": None}), live_project(modifiers=None)),
         (project(app_urls=["b", "", "a"]), live_project(app_urls=["a", "b"])),
