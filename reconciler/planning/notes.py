@@ -75,8 +75,11 @@ def _without_inventory(draft: Draft) -> Iterator[Note]:
 
 def _of_inventory(draft: Draft, inventory: Inventory) -> Iterator[Note]:
     """Yield what of the inventory does not count, is gone, or lacks HEAD."""
-    if inventory.behind:
-        count = len(set(inventory.behind.values()))
+    lacking, record = {*inventory.behind.values()}, inventory.record
+    if record is not None and record.is_newer:
+        lacking.add(record.applied)
+    if lacking:
+        count = len(lacking)
         yield Note(
             "behind",
             f"HEAD lacks {several(count, 'applied commit')}: merge "
