@@ -24,7 +24,10 @@ from reconciler.model.settings import ADDRESS, API_KEY
 from reconciler.model.text import quoted
 from reconciler.paths import WORKSPACE_FILE, content_id
 
-_FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"
+_FETCH = (
+    "fetch the default branch (fetch-depth: 0 in the checkout step; elsewhere `git fetch` and "
+    "`git remote set-head origin --auto`)"
+)
 
 
 # Without slots, since cached properties need a dict.

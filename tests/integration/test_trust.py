@@ -408,7 +408,7 @@ def test_x3_ignored_warnings_are_those_that_the_trusted_branch_ignores_too(job: 
 
 def test_a_clone_without_the_trusted_branch_has_the_strictest_policy(job: Job) -> None:
     job.git.run("remote", "remove", "origin")
-    job.refused("the default branch is not in this clone", "fetch the default branch")
+    job.refused("the default branch is not in this clone", "git remote set-head origin --auto")
     assert job.plan("--no-inventory", **job.running.environ()).code == 0
 
 
