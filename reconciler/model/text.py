@@ -146,7 +146,8 @@ def misleading(text: str) -> frozenset[int]:
     """
     if text.isascii() and text.isprintable():
         return frozenset()
-    places = {number for number, character in enumerate(text) if _is_hidden(character)}
+    hidden = {character for character in set(text) if _is_hidden(character)}
+    places = {number for number, character in enumerate(text) if character in hidden}
     if _FOREIGN.search(text):
         for match in _ESCAPE_OR_WORD.finditer(text):
             places.update(_foreign(match[1] or "", match.start()))
