@@ -32,7 +32,6 @@ from msgspec.structs import replace
 
 from reconciler.commands.pause.toggling import Toggling
 from reconciler.files.loading import Loaded, load
-from reconciler.kinds import all_kinds
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Action, Dialect, Integration, Integrations
 from reconciler.model.live import Live, LiveObject
@@ -47,11 +46,10 @@ from reconciler.render.html import plan_as_html
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
-from tests.support.worlds import NOW, inventory_of
+from tests.support.worlds import ENVIRON, KINDS, NOW, inventory_of
 
 HERE = Path(__file__).parent
 CASES = sorted(path for path in (HERE / "plans").iterdir() if path.is_dir())
-KINDS = all_kinds()
 OTHERS: dict[str, Callable[[Plan], str]] = {
     "plan.md": plan_as_markdown,
     "plan.html": lambda plan: plan_as_html(plan).partition("<body>")[2].partition("<script>")[0],
@@ -90,11 +88,6 @@ _OF_DIALECT: dict[str, dict[str, Any]] = {
         "hogql_query": None,
         "incremental_mode": "APPEND",
     },
-}
-_ENVIRON = {
-    "RECONCILER_BASE_URL": "https://eu.example.com",
-    "RECONCILER_ORGANIZATION": "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0",
-    "RECONCILER_API_KEY": "unused",
 }
 
 
@@ -138,7 +131,7 @@ def _load(folder: Path) -> Loaded:
             f"{name}: {value}\n" for name, value in _WORKSPACE.items() if f"{name}:" not in own
         )
         settings.write_text("".join([own, *common]), encoding="utf-8")
-        return load(workspace, environment=None, environ=_ENVIRON)
+        return load(workspace, environment=None, environ=ENVIRON)
 
 
 def plan_of(case: Path) -> Plan:

@@ -140,8 +140,7 @@ def test_the_command_exits_with_2_for_drift(applied: Applied) -> None:
     assert applied.run("drift", "nothing").code == 64
     # A server that refuses its log is asked once.
     applied.change("Lake", interval="day")
-    refused = {"match": {"path": "*/activity_log/"}, "fault": "error", "status": 402}
-    applied.running.admin("PUT", "faults", [refused])
+    applied.running.fail(402, path="*/activity_log/")
     applied.running.clear_requests()
     (remark,) = applied.drift().report.remarks
     assert re.match("the author is unknown: GET .*: 402: ", remark)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,11 +26,8 @@ KIND = '{"cohort.a": {"id": "1", "name": "a"}}'
 
 
 @pytest.fixture(params=[{}, JOB], ids=["local", "job"])
-def repo(
-    tmp_path: Path, emulator: RunningEmulator, request: pytest.FixtureRequest
-) -> Iterator[Repo]:
-    yield Repo.of(tmp_path, emulator, dict(request.param))
-    emulator.admin("DELETE", "faults")
+def repo(tmp_path: Path, emulator: RunningEmulator, request: pytest.FixtureRequest) -> Repo:
+    return Repo.of(tmp_path, emulator, dict(request.param))
 
 
 only_jobs = pytest.mark.parametrize("repo", [JOB], indirect=True, ids=["job"])
@@ -56,16 +52,10 @@ def test_an_apply_records_what_it_applied_and_what_is_removed_then_is_deleted(re
     assert repo.changes() == []
 
 
-def fail(repo: Repo, method: str) -> None:
-    """Let every request of a method fail."""
-    rule = {"match": {"method": method}, "fault": "error", "status": 400}
-    repo.running.admin("PUT", "faults", [rule])
-
-
 def test_a_failed_rotation_is_done_by_the_next_apply(repo: Repo) -> None:
     first = repo.applied(a=secret_in("ONE"), b={})
     second = repo.commit(a=secret_in("TWO"), b={"interval": "day"})
-    fail(repo, "PATCH")
+    repo.running.fail(method="PATCH")
     repo.apply(code=3)
     assert repo.entries()["batch_export.a"]["commit"] == first
     repo.running.admin("DELETE", "faults")
@@ -79,7 +69,7 @@ def test_a_failed_rotation_is_done_by_the_next_apply(repo: Repo) -> None:
 def test_a_failed_deletion_is_done_by_the_next_apply(repo: Repo) -> None:
     repo.applied(a={}, b={})
     repo.commit(a={})
-    fail(repo, "DELETE")
+    repo.running.fail(method="DELETE")
     repo.apply(code=3)
     repo.running.admin("DELETE", "faults")
     repo.commit(a={}, c={})
@@ -383,7 +373,7 @@ def test_a_cut_move_is_finished_only_if_it_is_allowed(repo: Repo) -> None:
     commit()
     repo.apply()
     commit(project="app")
-    fail(repo, "DELETE")
+    repo.running.fail(method="DELETE")
     repo.apply("--allow-replace", code=3)
     repo.running.admin("DELETE", "faults")
     plan = repo.plan(code=5)

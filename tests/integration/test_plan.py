@@ -77,8 +77,7 @@ def test_a_replacement_creates_first_and_keeps_unmanaged_fields(
 def test_a_failure_skips_its_dependents_only(run_in: Any, emulator: RunningEmulator) -> None:
     projects = {"bad": {"name": "x" * 200}, "good": {"name": "Good"}}
     files = workspace("", projects, **{key: {"project": key} for key in projects})
-    match = {"method": "POST", "path": "*/projects/", "nth": 1}
-    emulator.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 400}])
+    emulator.fail(method="POST", path="*/projects/", nth=1)
     run = run_in(emulator)
     done = run(*APPLY, files=files)
     assert (done.code, "1 failed, 1 skipped" in done.out) == (3, True)

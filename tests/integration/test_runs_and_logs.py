@@ -158,8 +158,7 @@ def test_m7_an_export_that_fails_to_be_read_does_not_hide_the_others(begin: Begi
     """M7: its error is in the report and in the exit code; if all fail, it is the error."""
     world = three(begin)
     pond = next(item.address for item in runs_of(world, names=["Pond"]).exports)
-    match = {"path": f"*/{pond.key.removeprefix('id:')}/runs/"}
-    world.service.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 404}])
+    world.service.fail(404, path=f"*/{pond.key.removeprefix('id:')}/runs/")
     report = runs_of(world, names=[])
     assert len(report.runs) == 10
     assert [item.name for item in report.exports if item.error] == ["Pond"]

@@ -132,8 +132,7 @@ def test_a_saved_plan_is_applied_again_although_it_renamed_its_target(
     renamed = {"name": "New", "project": "app", "paused": True, "lifecycle": lifecycle}
     write(folder, resources(shared=renamed))
     assert run(folder, service, "plan", "--target", "Shared", "--out", saved).code == 0
-    rule = {"match": {"method": "POST", "path": "*/pause/", "nth": 1}}
-    service.admin("PUT", "faults", [{**rule, "fault": "error", "status": 400}])
+    service.fail(method="POST", path="*/pause/", nth=1)
     assert run(folder, service, "apply", saved).code == 3
     assert run(folder, service, "apply", saved).code == 0
     assert service.exports()["New"]["paused"] is True

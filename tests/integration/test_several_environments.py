@@ -21,6 +21,7 @@ from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.simulated import no_op_export
 from tests.support.transport import VirtualClock
+from tests.support.workspaces import lake
 
 FILES = {
     "reconciler.yaml": """\
@@ -30,17 +31,7 @@ environments:
   staging: {}
   production: {policy: {deny: [new-api-token]}}
 """,
-    "exports.yaml": """\
-projects:
-  web: {name: Web}
-batch_exports:
-  lake:
-    project: web
-    name: Lake
-    interval: hour
-    destination: {type: NoOp, config: {}}
-    overrides: {dev: {interval: '${var:every}'}}
-""",
+    "exports.yaml": lake(overrides="{dev: {interval: '${var:every}'}}"),
 }
 
 

@@ -107,8 +107,7 @@ def test_a_merged_plan_is_applied_and_its_commit_is_recorded(team: Team) -> None
     assert (set(team.service.exports()), team.applied()) == ({"orders"}, {"orders": first["sha"]})
 
     # An apply that fails in part records what it did, and the next push repairs the rest.
-    rule = {"match": {"method": "PATCH"}, "fault": "error", "status": 400}
-    team.service.admin("PUT", "faults", [rule])
+    team.service.fail(method="PATCH")
     second = team.push(orders="day", lake="hour")
     assert team.deploy(second).code == 3
     assert set(team.service.exports()) == {"orders", "lake"}

@@ -36,13 +36,8 @@ from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
 from tests.support.limits import LONG
-from tests.support.worlds import KINDS, plan_context
+from tests.support.worlds import ENVIRON, KINDS, plan_context
 
-_ENVIRON = {
-    "RECONCILER_BASE_URL": "https://eu.example.com",
-    "RECONCILER_ORGANIZATION": "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0",
-    "RECONCILER_API_KEY": "unused",
-}
 _SEED = {"organizations": [{"id": "org", "name": "Acme"}], "keys": [{"value": "phx_key"}]}
 _TURNS = (300, 60, 1, 60, 1)
 _BY_COMMAND = ("host changed", "protection removed")
@@ -57,7 +52,7 @@ def _cases() -> Iterator[object]:
 
 def _plan(change: PullRequest, folder: Path) -> Plan:
     before, after = (
-        load(folder, environment=None, environ=_ENVIRON, options=LoadOptions(drafts=files))
+        load(folder, environment=None, environ=ENVIRON, options=LoadOptions(drafts=files))
         for files in (change.before, change.after)
     )
     context = plan_context(None, before.desired, change.live, after.desired)

@@ -18,6 +18,7 @@ import pytest
 from tests.conftest import LONG
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.workspaces import lake
 
 _LINE = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ"
 SHAPES = {
@@ -42,18 +43,11 @@ REFERENCES = {
     "file": "${secret:file:password.txt}",
     "exec": "${secret:exec:cat password.txt}",
 }
-EXPORT = """\
-projects: {web: {name: Web}}
-batch_exports:
-  lake:
-    project: web
-    name: Lake
-    interval: hour
-    destination:
-      type: Postgres
-      config: {host: acme.example, port: 5432, database: d, schema: public, table_name: acme_2026,
-               user: "${secret:env:RECONCILER_SECRET_USER}", password: "%s"}
-"""
+EXPORT = lake(
+    destination="{type: Postgres, config: {host: acme.example, port: 5432, database: d, "
+    "schema: public, table_name: acme_2026, "
+    'user: "${secret:env:RECONCILER_SECRET_USER}", password: "%s"}}'
+)
 _WIDTH = re.compile(r"\s+")
 
 

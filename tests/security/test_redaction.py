@@ -28,6 +28,7 @@ from reconciler.render.plan_text import plan_as_text
 from reconciler.service.failures import service_error
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.workspaces import lake
 from tests.support.worlds import (
     desired_of,
     export,
@@ -62,15 +63,7 @@ CONNECTION = {
     "RECONCILER_SECRET_USER": "user-name-4711",
     "RECONCILER_SECRET_PASSWORD": "pass-word-4711-x",
 }
-RESOURCES = """\
-projects: {web: {name: Web}}
-batch_exports:
-  lake:
-    project: web
-    name: Lake
-    interval: hour
-    destination: {type: Postgres, config: {%s, database: d, schema: public}}
-"""
+RESOURCES = lake(destination="{type: Postgres, config: {%s, database: d, schema: public}}")
 USER = 'host: acme.example, user: "${secret:env:RECONCILER_SECRET_USER}"'
 LAKE = RESOURCES % (
     f'{USER}, password: "${{secret:env:RECONCILER_SECRET_PASSWORD}}", port: 5432, '
@@ -205,15 +198,7 @@ def test_security_14_names_that_look_secret() -> None:
     assert [name for name in PLAIN_NAMES.split() if looks_secret(name)] == []
 
 
-UNKNOWN_TYPE = """\
-projects: {web: {name: Web}}
-batch_exports:
-  stream:
-    project: web
-    name: Stream
-    interval: hour
-    destination: {type: Kafka, config: {hosts: [a.example], topic: t, %s}}
-"""
+UNKNOWN_TYPE = lake(destination="{type: Kafka, config: {hosts: [a.example], topic: t, %s}}")
 URL = "url: 'https://user:hunter2@db.example/x'"
 
 

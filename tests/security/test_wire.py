@@ -24,17 +24,10 @@ from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
 from tests.support.loopback import Received, serving
 from tests.support.transport import VirtualClock, connected, mocked, resolver
+from tests.support.workspaces import lake
 
 CERTIFICATE = Path(__file__).with_name("certificate.pem")
 CONNECTION = {"RECONCILER_ORGANIZATION": "org", "RECONCILER_API_KEY": "phx_key_of_the_test"}
-EXPORT = """\
-batch_exports:
-  lake:
-    project: {id: 1}
-    name: Lake
-    interval: hour
-    destination: {type: NoOp, config: {arg: x}}
-"""
 BACKFILL = ["batch_export.lake", "--gaps", "--auto-approve"]
 READ = Request("GET", "/x/", Repeat.SAFE)
 
@@ -64,7 +57,7 @@ def test_security_9_http_off_loopback_is_refused_before_the_first_request(
     workspace: Path, command: str
 ) -> None:
     words = {"apply": ["--auto-approve"], "backfill": BACKFILL}.get(command, [])
-    write(workspace, {"exports.yaml": EXPORT})
+    write(workspace, {"exports.yaml": lake(project="{id: 1}")})
     with listener() as proxy, witnessed() as seen:
         environ = {**CONNECTION, "RECONCILER_BASE_URL": "http://service.example"}
         environ["HTTP_PROXY"] = proxy.url

@@ -115,6 +115,10 @@ class RunningEmulator:
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
+    def fail(self, status: int = 400, **match: Any) -> None:
+        """Let the requests that match fail, and no others."""
+        self.admin("PUT", "faults", [{"match": match, "fault": "error", "status": status}])
+
     def advance(self, **duration: float) -> None:
         """Move the clock: hours=3, days=1."""
         seconds = timedelta(**duration).total_seconds()

@@ -28,6 +28,11 @@ KINDS = all_kinds()
 BY_NAME = {kind.name: kind for kind in KINDS}
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 COMMIT = "c0ffee" + "0" * 34
+ENVIRON = {
+    "RECONCILER_BASE_URL": "https://eu.example.com",
+    "RECONCILER_ORGANIZATION": "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0",
+    "RECONCILER_API_KEY": "unused",
+}
 
 
 def plan_context(
