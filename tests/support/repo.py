@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,16 +41,23 @@ class Repo:
         **files: str,
     ) -> Repo:
         """Return one below a folder, with other files than `SETTINGS` in its first commit."""
-        git = Git.init(folder / "repo")
-        where = write(git.folder / "w", files or {"reconciler.yaml": SETTINGS})
-        git.commit("start")
-        return cls(git, git.bare(folder / "origin.git"), running, where, env or {})
+        # One is copied for all tests: git takes much longer.
+        template = folder.parent / f"template{hash(tuple(files.items()))}"
+        if not template.exists():
+            git = Git.init(template / "repo")
+            write(git.folder / "w", files or {"reconciler.yaml": SETTINGS})
+            git.commit("start")
+            git.bare(template / "origin.git")
+        shutil.copytree(template, folder, dirs_exist_ok=True)
+        for config in (folder / "repo/.git/config", folder / "origin.git/config"):
+            config.write_text(config.read_text().replace(str(template), str(folder)))
+        repo = folder / "repo"
+        return cls(Git(repo), Git(folder / "origin.git"), running, repo / "w", env or {})
 
     def publish(self, message: str = "change") -> str:
         """Commit and push."""
         commit = self.git.commit(message)
         self.git.run("push", "--quiet", "--force", "origin", "HEAD:main")
-        self.git.run("fetch", "--quiet", "origin")
         return commit
 
     def commit(self, message: str = "change", **exports: dict[str, Any]) -> str:
