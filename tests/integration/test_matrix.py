@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,8 +85,9 @@ class Kind:
     integrations: list[dict[str, Any]] = field(default_factory=list)
     stored: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    @cached_property
     def texts(self) -> dict[str, str]:
-        """Return its files by name."""
+        """Its files by name."""
         # What is written twice in Python is no anchor in YAML.
         plain = json.loads(json.dumps(self.files))
         return {"reconciler.yaml": self.settings, "all.yaml": yaml.safe_dump(plain)}
@@ -453,7 +455,7 @@ class World:
         self.service.admin("POST", "snapshots/new/restore")
         for name in ("out", "home"):
             (self.folder / name).mkdir(parents=True)
-        write(self.folder / "w", KINDS[self.kind].texts())
+        write(self.folder / "w", KINDS[self.kind].texts)
         if command in IN_GIT:
             Git.init(self.folder / "w").commit()
 
