@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from tests.recipes.hosts import PROGRAM, Host, JobResult, bash, write_program
+from tests.recipes.hosts import Host, JobResult, bash
 from tests.support.git import Git
 
 _INPUT = re.compile(r"\$\[\[ inputs\.(\w+) \]\]")
@@ -55,11 +55,6 @@ class GitLab(Host):
 
     branch: str
     variables: Mapping[str | tuple[str, str], str]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        # The image has the program.
-        write_program(self.folder / "bin/reconciler", PROGRAM)
 
     def run(self, source: str, commit: str, before: str) -> dict[str, JobResult]:
         """Run a pipeline for a commit, manual jobs included; return how its jobs ended, by name.
@@ -102,7 +97,8 @@ class GitLab(Host):
         environ = {variable: _expanded(value, known) for variable, value in known.items()}
         # In one shell that ends with the first error.
         scripts = [[*job["before_script"], *job["script"]], job.get("after_script", [])]
-        programs = [self.folder / "bin"]
+        # The image has the program.
+        programs = [self.folder / "bin", self.folder]
         ended, after = (bash("\n".join(lines), folder, environ, programs) for lines in scripts)
         shutil.rmtree(self.folder / "artifacts" / name, ignore_errors=True)
         self.keep(name, [folder / file for file in job.get("artifacts", {}).get("paths", [])])

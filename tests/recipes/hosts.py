@@ -4,17 +4,42 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from multiprocessing.connection import arbitrary_address
 from pathlib import Path
 
+from tests.support import served
+from tests.support.emulator import PROCESSES
 from tests.support.git import Git
 from tests.support.limits import TIMEOUT
 
-PROGRAM = f'#!/bin/sh\nexec {sys.executable} -P -m reconciler "$@"\n'
-"""The text of the program `reconciler` of jobs."""
+_CLIENT = """\
+import _socket, marshal, os, sys
+server = _socket.socket(_socket.AF_UNIX)
+server.connect("{address}")
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+message = marshal.dumps((os.getcwd(), dict(os.environ), sys.argv[1:]))
+server.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+sys.exit(ord(server.recv(1)))
+"""
+
+
+@cache
+def forked_program() -> str:
+    """Return the text of a `reconciler` that runs in a fork: a start takes most of the time."""
+    address = arbitrary_address("AF_UNIX")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(address)
+        server.listen()
+        PROCESSES.Process(target=served.run_each, args=(server,), daemon=True).start()
+    return f"""#!/bin/sh
+exec {sys.executable} -ISc '{_CLIENT.format(address=address)}' "$@"
+"""
 
 
 @dataclass
@@ -40,7 +65,7 @@ class Host:
         for name in ("bin", "artifacts"):
             (self.folder / name).mkdir(parents=True)
         write_program(self.folder / "bin/python3", installer(self.folder / "reconciler"))
-        write_program(self.folder / "reconciler", PROGRAM)
+        write_program(self.folder / "reconciler", forked_program())
 
     def checkout(self, commit: str) -> Path:
         """Return a new checkout of a commit, in the folder of a new run."""

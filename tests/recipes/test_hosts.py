@@ -13,7 +13,7 @@ import yaml
 from tests.conftest import ROOT
 from tests.recipes.github import outputs_in
 from tests.recipes.gitlab import GitLab
-from tests.recipes.hosts import PROGRAM, JobResult, bash, write_program
+from tests.recipes.hosts import JobResult, bash, forked_program, write_program
 from tests.recipes.scripts import FOLDER, cron_job, documents
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
@@ -30,7 +30,7 @@ WORKSPACE = {
 def programs(tmp_path: Path) -> Path:
     folder = tmp_path / "programs"
     folder.mkdir()
-    write_program(folder / "reconciler", PROGRAM)
+    write_program(folder / "reconciler", forked_program())
     return folder
 
 
@@ -99,8 +99,7 @@ def test_the_action_applies_what_it_planned(action: Action) -> None:
 def test_ecosystem_3_the_action_reports_a_partial_failure(action: Action) -> None:
     more = "projects: {web: {name: Web}, shop: {name: Shop}}\n"
     write(action.folder / "my pipelines", {"web.yaml": more})
-    rule = {"match": {"method": "POST", "nth": 2}, "fault": "error", "status": 400}
-    action.service.admin("PUT", "faults", [rule])
+    action.service.fail(method="POST", nth=2)
     code, known, summary = action.run("apply")
     assert (code, known["exit_code"], known["applied"], known["failed"]) == (3, "3", "1", "1")
     assert "Shop" in summary

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import io
+import marshal
 import os
 import pkgutil
+import socket
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -57,21 +59,42 @@ def run(
     `killed_at` is a folder and the number, from 1, of the operation that writes in it at which the
     process ends with 137.
     """
-    os.environ.clear()
-    os.environ.update(environ)
-    tempfile.tempdir = None
     given = printed = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     if terminal is not None:
         os.setsid()
         given = os.open(terminal, os.O_RDWR)
-    for number, stream in enumerate(
-        (given if terminal else os.open(os.devnull, os.O_RDONLY), printed, given)
-    ):
-        os.dup2(stream, number)
-    sys.argv = ["reconciler", *words]
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
     if killed_at is not None:
         _kill_at(*killed_at)
+    read = given if terminal else os.open(os.devnull, os.O_RDONLY)
+    os._exit(_ended(words, environ, (read, printed, given)))
+
+
+def run_each(server: socket.socket) -> None:
+    """Run a command for each connection, in a process of its own.
+
+    A connection has the streams of the command, its folder, its variables and its words.
+    """
+    while True:
+        connection, _ = server.accept()
+        if os.fork() == 0:
+            message, streams, *_ = socket.recv_fds(connection, 1 << 20, 3)
+            folder, environ, words = marshal.loads(message)  # noqa: S302 - of `reconciler` in tests
+            os.chdir(folder)
+            connection.send(bytes([_ended(words, environ, streams)]))
+            os._exit(0)
+        connection.close()
+        os.waitpid(-1, os.WNOHANG)
+
+
+def _ended(words: Sequence[str], environ: Mapping[str, str], streams: Iterable[int]) -> int:
+    """Run the command line with these streams, and return the exit code."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.environ.clear()
+    os.environ.update(environ)
+    tempfile.tempdir = None
+    sys.argv = ["reconciler", *words]
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
     code = 1
     try:
         main()
@@ -80,7 +103,7 @@ def run(
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+    return code
 
 
 def _kill_at(folder: Path, number: int) -> None:
