@@ -17,6 +17,7 @@ import pytest
 
 import reconciler as package
 from reconciler.commands.program import COMMANDS
+from reconciler.kinds import all_kinds, behaviour_of
 from tests.conftest import ROOT, StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import DIALECTS, RunningEmulator
@@ -41,7 +42,6 @@ KEYS = {
     "project:read": "phx_read",
     "batch_export:write": "phx_exports",
     "project:write": "phx_projects",
-    "none": "phx_read",
 }
 PARTS = {
     ":organization_id": ORGANIZATION,
@@ -226,6 +226,8 @@ def test_the_table_has_every_operation_of_the_interface() -> None:
     assert counts == [12, 20]
     assert {row.command.split()[0] for row in ROWS} <= COMMANDS.keys()
     assert all(callable(getattr(package, row.function)) for row in ROWS)
+    scopes = {it.scope for kind in all_kinds() for it in behaviour_of(kind).operations}
+    assert scopes - {None, "activity_log:read"} == {"batch_export:read", "batch_export:write"}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
