@@ -131,9 +131,10 @@ class Drawing:
         self.files = before
         return False
 
-    def edit(self) -> bool:
+    def edit(self, name: str = "") -> bool:
+        """Make a random edit, or the named one; return whether the files allow it."""
         weights = QUIET_EDITS if self.is_quiet else EDITS
-        name = self.dice.choices([*weights], [*weights.values()])[0]
+        name = name or self.dice.choices([*weights], [*weights.values()])[0]
         is_made = self.attempt(
             partial(self._patch, name) if name in PATCHES else getattr(self, name)
         )
@@ -193,8 +194,8 @@ class Drawing:
         """Add a project, perhaps with a name that differs from another one only in case."""
         key = self.free_key("project", _PROJECT_KEYS)
         body = self.project(key)
-        if self.chance(0.3):
-            body["name"] = self.dice.choice(("web", "APP", "Lab", "Web"))
+        if self.chance(0.5):
+            body["name"] = self.dice.choice(("web", "APP", "lab", "wEB"))
         self.files["a.yaml"]["projects"][key] = body
         if self.chance(0.6):
             twin = {**body, "_uid": f"p{self.number()}", "name": body["name"].swapcase()}
@@ -292,13 +293,15 @@ class Drawing:
     def change_type(self) -> None:
         self._one()[2]["destination"] = self.destination(self.dice.choice(_KEYS))
 
-    def drop_field(self) -> None:
-        """Remove fields that an earlier commit may have set."""
-        kind = self._any_kind()
-        _, _, own = self._one(kind)
-        for field in self.dice.sample(_DROPPED[kind], 3):
-            own.pop(field, None)
-            own.get("destination", {}).get("config", {}).pop(field, None)
+    def drop_fields(self) -> None:
+        """Remove optional fields of all resources, or leave them to the service."""
+        for kind, field in _DROPPED:
+            for _, _, own in self.items(kind):
+                body = own["destination"]["config"] if field == "exclude_events" else own
+                if self.chance(0.5):
+                    body.pop(field, None)
+                elif self.chance(0.3):
+                    body[field] = UNSET
 
     def change_defaults(self) -> None:
         """Let the workspace or a file have other defaults, or none."""
@@ -485,7 +488,7 @@ _POLICIES: Mapping[str, tuple[float, Sequence[Any]]] = {
     "deny": (0.06, (["history-lost"], ["project-data-lost"])),
     "ignore": (0.2, (["Ign*"], ["Alpha"], ["Beta"], ["Web*"])),
 }
-_OPTIONAL = {"end_at": ENDS, "paused": (True, False), "model": ("events", "persons", None)}
+_OPTIONAL = {"end_at": ENDS, "paused": (True, True, False), "model": ("events", "persons", None)}
 _EXCLUDED = [
     {"destination": {"config": {"exclude_events": names}}} for names in (["a", "b"], ["c"])
 ]
@@ -506,22 +509,16 @@ _DEFAULTS: Sequence[Body] = (
     {"lifecycle": {"ignore_changes": ["interval"]}},
     {"destination": {"type": "NoOp", "config": {"arg": "default", "exclude_events": ["c"]}}},
 )
-_DROPPED = {
-    "batch_export": ("end_at", "paused", "model", "exclude_events"),
-    "project": ("timezone", "anonymize_ips", "surveys_opt_in"),
-}
+_DROPPED = (
+    *(("batch_export", field) for field in ("end_at", "paused", "model", "exclude_events")),
+    *(("project", field) for field in ("timezone", "anonymize_ips", "surveys_opt_in")),
+)
 _PROTECTS = [{"lifecycle": {"protect": protects}} for protects in (True, True, False)]
 _LAYERS: Sequence[Body] = ({"interval": "day"}, {"end_at": ENDS[1]}, {"end_at": UNSET})
-_UNSETS: Sequence[Body] = (
-    {"end_at": UNSET},
-    {"model": UNSET},
-    {"destination": {"config": {"exclude_events": UNSET}}},
-)
 PATCHES: Mapping[str, tuple[str, Sequence[Body]]] = {
     "absent": ("batch_export", ({"state": "absent"},)),
-    "unset_field": ("batch_export", _UNSETS),
     "change_project": ("project", _OF_PROJECTS),
-    "rename_project": ("project", [{"name": x} for x in ("Web", "App", "Lab", "New", "web")]),
+    "rename_project": ("project", [{"name": x} for x in ("Web", "App", "Lab", "APP", "web")]),
     "protect": ("batch_export", _PROTECTS),
     "protect_project": ("project", _PROTECTS),
     "loosen": (
@@ -551,7 +548,7 @@ EDITS = _weights(
     "rekey_project 1.5, swap_names 2.5, swap_keys 2",
     "change_integration 0.5, move 3, remove 9",
     "remove_all 1, recreate 2, absent 1.5, absent_project 1.5, change_field 6",
-    "change_type 1.5, drop_field 3, unset_field 3, change_defaults 5, change_project 2",
+    "change_type 1.5, drop_fields 4, change_defaults 5, change_project 2",
     "protect 3, protect_project 1, loosen 3, limit 2, override 2, vary 2, pin 1.5",
     "rotate_secret 3, narrow 2, ignore 4, change_policy 1",
 )
@@ -685,7 +682,7 @@ def _shaped(drawing: Drawing, commits: list[Commit]) -> World:
     """Return a world whose clone has one of the usual shapes."""
     dice, fork = drawing.dice, len(commits) - 1
     world = World(0, drawing.dialect, [], commits, fork, {})
-    shape = dice.choice(("feature", "feature", "main", "main", "main", "moved", "job"))
+    shape = dice.choice(("feature", "feature", "main", "main", "moved", "moved", "job"))
     drawing.log.append(f"shape: {shape}")
     if shape in ("feature", "moved"):
         world.default, world.branch = fork, "feature"
@@ -746,7 +743,7 @@ def _live(drawing: Drawing, world: World, commits: list[Commit]) -> None:
     drawing.apply(commits, first)
     world.newest = first
     later = [number for number in range(len(commits)) if number > first]
-    if later and drawing.chance(0.3):
+    if later and drawing.chance(0.8 if len(line) < len(commits) else 0.3):
         drawing.log.append("applied in part")
         world.newest = dice.choice(later)
         drawing.apply(commits, world.newest, deletes=drawing.chance(0.5))
@@ -756,6 +753,8 @@ def _live(drawing: Drawing, world: World, commits: list[Commit]) -> None:
         drawing.cut_short(commits)
     elif not drawing.is_quiet and drawing.chance(0.06):
         drawing.forget()
+    elif not drawing.is_quiet and drawing.chance(0.6):
+        drawing.edit(dice.choice(("drop_fields", "ignore", "rekey")))
     world.work = copy.deepcopy(drawing.files)
     world.projects = drawing.seeded()
     # Only `ignore` may explain why an object is not found.
@@ -772,7 +771,7 @@ def _forge(drawing: Drawing, world: World) -> None:
     if not record:
         return
     now = declared(checked_out(world), world.environment)
-    removed = sorted(record.keys() - now.keys()) if drawing.chance(0.6) else []
+    removed = sorted(record.keys() - now.keys()) if drawing.chance(0.8) else []
     key = dice.choice(removed or sorted(record))
     entry, other = record[key], record[dice.choice(sorted(record))]
     live = [str(_id_of(uid)) for uid in drawing.live if (uid[0] == "p") == (key[0] == "p")]
@@ -785,7 +784,7 @@ def _forge(drawing: Drawing, world: World) -> None:
         "name": {"name": other.name},
         "sent": {"sent": None},
     }
-    what = dice.choice(("none", "commit", "drop", *changes))
+    what = dice.choice(("lost", "commit", "drop", *changes))
     drawing.log.append(f"entry {key}: {what}")
     if what == "drop":
         del record[key]
