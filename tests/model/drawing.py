@@ -151,9 +151,6 @@ class Drawing:
     def _one(self, kind: str = "batch_export") -> tuple[str, str, Body]:
         return self._some(kind, 1)[0]
 
-    def _any_kind(self) -> str:
-        return self.dice.choice(("batch_export", "batch_export", "project"))
-
     def _patch(self, name: str) -> None:
         kind, patches = PATCHES[name]
         _merge(self._one(kind)[2], self.dice.choice(patches))
@@ -260,7 +257,7 @@ class Drawing:
 
     def remove(self) -> None:
         """Remove an export, or a project with the exports in it."""
-        kind = self._any_kind()
+        kind = self.dice.choice(("batch_export", "batch_export", "project"))
         file, key, _ = self._one(kind)
         del self.files[file][KINDS[kind]][key]
         if kind == "project":
@@ -708,10 +705,7 @@ def _main_moves(drawing: Drawing, commits: list[Commit], fork: int, head: int) -
     """Commit an edit on main, and merge main into the feature branch; return the tip of main."""
     feature = drawing.files
     drawing.files = copy.deepcopy(commits[fork].files)
-    if drawing.chance(0.5):
-        drawing.attempt(drawing.add_export)
-    else:
-        drawing.edit()
+    drawing.edit("add_export" if drawing.chance(0.5) else "")
     commits.append(Commit(copy.deepcopy(drawing.files), (fork,)))
     both = copy.deepcopy(_merged_by_git(commits[fork].files, feature, drawing.files))
     drawing.files = both if valid(both) else feature
@@ -721,13 +715,14 @@ def _main_moves(drawing: Drawing, commits: list[Commit], fork: int, head: int) -
 
 
 def _merged_by_git(base: Body, ours: Body, theirs: Body) -> Body:
+    """Return merged values. What both sides changed or added is as in ours."""
     result: Body = {}
     for key in {**ours, **theirs}:
         old, own, other = base.get(key), ours.get(key), theirs.get(key)
-        if isinstance(own, dict) and isinstance(other, dict):
-            result[key] = _merged_by_git(old if isinstance(old, dict) else {}, own, other)
-        elif (own if old == other else other) is not None:
-            result[key] = own if old == other else other
+        if isinstance(old, dict) and isinstance(own, dict) and isinstance(other, dict):
+            result[key] = _merged_by_git(old, own, other)
+        elif (kept := other if own == old else own) is not None:
+            result[key] = kept
     return result
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from datetime import timedelta
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from tests.model.declared import CONFIG, INTEGRATION, TYPE, Resource
 from tests.model.identity import Live
 
 if TYPE_CHECKING:
-    from tests.model.deciding import Planned
+    from tests.model.deciding import Change, Planned
 
 # A rule and addresses each.
 Refusals = Iterator[tuple[str, ...]]
@@ -118,23 +118,29 @@ def _limits(plan: Planned) -> Refusals:
 
 
 def _names(plan: Planned) -> Refusals:
-    """Names of projects are not exchanged, and those that another tool uses stay."""
-    taking = defaultdict[str, set[str]](set)
-    for change in plan.of_action("update"):
-        if change.address.startswith("project.") and "name" in change.fields and change.live:
-            taking[change.live.name.lower()].add(plan.now[change.address].name.lower())
-    for start in [*taking]:
-        seen, left = set[str](), taking[start] - {start}
-        while left:
-            name = left.pop()
-            seen.add(name)
-            left |= taking.get(name, set()) - seen
-        if start in seen:
-            yield ("name-circle",)
+    """No project waits for a name that is only free after it, and those of another tool stay."""
+    projects = [c for c in plan.changes.values() if c.address.startswith("project.")]
+    named = [c for c in projects if c.action in ("create", "delete") or "name" in c.fields]
+    try:
+        TopologicalSorter({c.address: _before(plan, c, named) for c in named}).prepare()
+    except CycleError:
+        yield ("name-circle",)
     for change in plan.of_action("update", "replace"):
         is_renamed = change.action == "replace" or "name" in change.fields
         if is_renamed and change.live and change.live.has_marker:
             yield "posthog-definitions", change.address
+
+
+def _before(plan: Planned, change: Change, named: list[Change]) -> Iterator[str]:
+    """Yield the projects that must free the name of one, or be there to move out of it."""
+    if change.action == "delete":
+        for moved in plan.of_action("replace"):
+            if change.live and moved.live and moved.live.parent == change.live.id:
+                yield (plan.now[moved.address].parent or ("", ""))[1]
+    else:
+        name = plan.now[change.address].name.lower()
+        freeing = [x for x in named if x is not change and x.live and x.live.name.lower() == name]
+        yield from (x.address for x in freeing)
 
 
 # What the server is known to refuse
