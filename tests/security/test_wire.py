@@ -266,7 +266,7 @@ def test_security_12_an_answer_may_be_nested_100_levels_deep_and_compressed() ->
 
 
 TWICE = gzip.compress(gzip.compress(b"{}"))
-BOMB = gzip.compress(bytes(2**26))
+BOMB = gzip.compress(bytes(2**26), 1)
 
 
 @pytest.mark.parametrize(
