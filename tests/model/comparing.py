@@ -83,7 +83,8 @@ def plan_differences(predicted: Planned, ended: Ended) -> Iterator[str]:
     yield from differing("leaving", sorted(predicted.leaving), sorted(leaving))
     codes = {code for code, _, _ in notes}
     yield from differing("no inventory", not predicted.record.exists, "no-inventory" in codes)
-    yield from differing("behind", bool(predicted.record.behind), "behind" in codes)
+    is_behind = bool(predicted.record.behind) or predicted.record.is_older
+    yield from differing("behind", is_behind, "behind" in codes)
     said = " ".join(text for code, text, _ in notes if code == "not-counted")
     uncounted = {key for key in predicted.world.record or {} if f"{key} (" in said}
     yield from differing("not counted", predicted.record.uncounted, uncounted)
