@@ -304,13 +304,14 @@ def ignored_name(draft: Draft) -> Iterator[Refusal]:
 
 
 def name_cycle(draft: Draft) -> Iterator[Refusal]:
-    """Refuse to swap names: the server refuses whichever comes first."""
+    """Refuse changes that free a name for each other: the server refuses whichever comes first."""
     for cycle in draft.name_cycles:
         yield Refusal(
             "name-circle",
-            f"{' and '.join(map(str, cycle))} swap names, but the server requires unique names",
+            f"{' and '.join(map(str, cycle))} wait for each other, and the server requires unique "
+            "names",
             tuple(cycle),
-            allow="rename one of them to a temporary name, apply, then set its new name",
+            allow="give one of them a temporary name, apply, then set its final name",
         )
 
 
