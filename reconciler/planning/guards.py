@@ -308,8 +308,7 @@ def name_cycle(draft: Draft) -> Iterator[Refusal]:
     for cycle in draft.name_cycles:
         yield Refusal(
             "name-circle",
-            f"{' and '.join(map(str, cycle))} wait for each other, and the server requires unique "
-            "names",
+            f"{' and '.join(map(str, cycle))} wait for each other: names must be unique",
             tuple(cycle),
             allow="give one of them a temporary name, apply, then set its final name",
         )
