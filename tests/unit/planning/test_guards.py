@@ -198,7 +198,7 @@ def in_project(identity: str) -> Resource:
     return replace(export(interval="day"), parent=ParentRef(id=identity))
 
 
-CONFLICT = "conflict-of-both-sides"
+CHANGED = "changed-in-the-files"
 UPDATE = "batch_export.lake:update"
 DELETE = "batch_export.lake:delete"
 
@@ -206,24 +206,24 @@ DELETE = "batch_export.lake:delete"
 @pytest.mark.parametrize(
     ("case", "match", "broken"),
     [
-        (CONFLICT, {"action": ["delete", "up*"]}, [UPDATE]),
-        (CONFLICT, {"kind": "batch_export", "action": "delete"}, []),
-        (CONFLICT, {"name": "lake"}, []),
-        (CONFLICT, {"project": "web"}, [UPDATE]),
-        (CONFLICT, {"project": "Web"}, [UPDATE]),
-        (CONFLICT, {"project": "1"}, [UPDATE]),
-        (CONFLICT, {"destination": ["S3", "*Blob"]}, []),
-        (CONFLICT, {"field": "interval"}, [UPDATE]),
-        (CONFLICT, {"field": ["destination.*", "!interval"]}, []),
+        (CHANGED, {"action": ["delete", "up*"]}, [UPDATE]),
+        (CHANGED, {"kind": "batch_export", "action": "delete"}, []),
+        (CHANGED, {"name": "lake"}, []),
+        (CHANGED, {"project": "web"}, [UPDATE]),
+        (CHANGED, {"project": "Web"}, [UPDATE]),
+        (CHANGED, {"project": "1"}, [UPDATE]),
+        (CHANGED, {"destination": ["S3", "*Blob"]}, []),
+        (CHANGED, {"field": "interval"}, [UPDATE]),
+        (CHANGED, {"field": ["destination.*", "!interval"]}, []),
         # All names of a change must fit what excludes it.
-        (CONFLICT, {"project": "!web"}, [UPDATE]),
-        (CONFLICT, {"project": ["!web", "!Web"]}, []),
-        (CONFLICT, {"project": "!1"}, []),
-        (CONFLICT, {"project": ["shop", "!a"]}, []),
-        (CONFLICT, {"name": ["L*", "!Lake"]}, []),
-        (CONFLICT, {"action": "update", "name": "!Sea"}, [UPDATE]),
-        (CONFLICT, {"new": "!s3://acme-*"}, []),
-        (CONFLICT, {"new": "*"}, []),
+        (CHANGED, {"project": "!web"}, [UPDATE]),
+        (CHANGED, {"project": ["!web", "!Web"]}, []),
+        (CHANGED, {"project": "!1"}, []),
+        (CHANGED, {"project": ["shop", "!a"]}, []),
+        (CHANGED, {"name": ["L*", "!Lake"]}, []),
+        (CHANGED, {"action": "update", "name": "!Sea"}, [UPDATE]),
+        (CHANGED, {"new": "!s3://acme-*"}, []),
+        (CHANGED, {"new": "*"}, []),
         ("secrets-at-depth", {"new": "bucket"}, [UPDATE]),
         ("secrets-at-depth", {"new": ["host", "s3://n*"]}, [UPDATE]),
         ("secrets-at-depth", {"new": ["bucket", "!s3://new"]}, []),
@@ -316,14 +316,14 @@ def test_a_secret_that_is_sent_is_a_field() -> None:
 
 
 def test_a_note_of_a_rule_has_its_hint_if_there_is_one() -> None:
-    changes = plan_named(CONFLICT).changes
+    changes = plan_named(CHANGED).changes
     warned = (rule({"action": "update"}, denies=False, hint=hint) for hint in ("ask", None))
     notes = [rule_notes(Policy(rules=(item,)), changes, KINDS) for item in warned]
     assert [note.message for (note,) in notes] == ["not here (ask)", "not here"]
 
 
 def test_text_of_a_rule_is_escaped() -> None:
-    changes = plan_named(CONFLICT).changes
+    changes = plan_named(CHANGED).changes
     forging = PolicyRule("mine", {"action": "*"}, "a\nb", hint="c\x1b[2J")
     (refusal,) = rule_refusals(Policy(rules=(forging,)), changes, KINDS)
     assert refusal.message == "a\\nb"
