@@ -478,8 +478,6 @@ def _reason_against(
     """Return why a live value is not written, None if it can be."""
     if field.conflict:
         return _CONFLICT
-    if map_leaves(value, lambda leaf: mask(leaf) if isinstance(leaf, str) else leaf) != value:
-        return _SECRET
     spec: dict[str, JSON] = {}
     for holder, variant in kind.variants:
         tag = (holder.name, variant.tag)
@@ -487,6 +485,9 @@ def _reason_against(
     put_at(spec, field.change.path, value)
     for _, reason in doubtful_paths(kind, spec):
         return reason
+    # It masks what is doubtful, too.
+    if map_leaves(value, lambda leaf: mask(leaf) if isinstance(leaf, str) else leaf) != value:
+        return _SECRET
     return None if reads_back({str(field.path[-1]): value}) else _UNWRITABLE
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain, count
+from itertools import chain, count, takewhile
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
@@ -181,12 +181,13 @@ class Drafting(Struct):
             **dict.fromkeys(stale, "this type of destination no longer has this field"),
             **self.dropped.get(adoption.address, {}),
             **dict(doubtful_paths(kind, {**values, **returned})),
-            **dict.fromkeys(
-                self._pasted_secrets(values), "it contains the value of a secret of this workspace"
-            ),
         }
-        for path, reason in left_out.items():
+        for path in left_out:
             remove(values, path)
+        for path in list(self._pasted_secrets(kind, values)):
+            left_out[path] = "it contains the value of a secret of this workspace"
+            remove(values, path)
+        for path, reason in left_out.items():
             self.leave(adoption, path, reason)
         return values
 
@@ -221,11 +222,12 @@ class Drafting(Struct):
             values["id"] = _written_id(adoption.live.id)
         return values
 
-    def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
+    def _pasted_secrets(self, kind: Kind, values: JSONObject) -> Iterator[Path]:
         for path, text in leaves(values):
             if isinstance(text, str) and self.context.mask(text) != text:
                 # An item of a list can't be left out alone: the whole list is.
-                yield tuple(part for part in path if isinstance(part, str))
+                names = takewhile(lambda part: isinstance(part, str), path)
+                yield _whole(kind, tuple(names))
 
 
 def _applying(kind: Kind, defaults: JSONObject, body: JSONObject) -> JSONObject:

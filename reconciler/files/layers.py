@@ -34,7 +34,7 @@ from reconciler.model.resource import (
     Resource,
     State,
 )
-from reconciler.model.schemas import common_properties, holds_secret, looks_like_address
+from reconciler.model.schemas import common_properties, credential_spans, looks_like_address
 from reconciler.model.text import choice
 from reconciler.model.values import (
     CLEARED,
@@ -201,11 +201,13 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
     carriers: Carriers = subject.carriers
     if misread or written:
         carriers = annotated(kind.name, _ANNOTATIONS, spec)
-    # Few files have an @, without which no address has a password.
-    has_at = references.expansion.has_at or any(layer.document.has_at for layer in places.layers)
-    urls = _urls_with_password(spec, kind) if has_at else ()
-    secrets = dict.fromkeys(path for path, _ in carriers.get(SECRET, ())) | dict.fromkeys(urls)
-    replace_literals(spec, {path: path in urls for path in secrets}, references, places, subject)
+    documents = (layer.document for layer in places.layers)
+    may_hold = references.expansion.may_hold or any(it.may_hold_credential for it in documents)
+    addresses = _with_credential(spec, kind) if may_hold else ()
+    secrets = dict.fromkeys(path for path, _ in carriers.get(SECRET, ())) | dict.fromkeys(addresses)
+    replace_literals(
+        spec, {path: path in addresses for path in secrets}, references, places, subject
+    )
     check_fields(kind, spec, subject, carriers)
     return Resource(
         address=address,
@@ -380,17 +382,13 @@ def managed_fields(
     return spec, written
 
 
-def _urls_with_password(spec: Mapping[str, JSON], kind: Kind) -> Collection[Path]:
+def _with_credential(spec: Mapping[str, JSON], kind: Kind) -> Collection[Path]:
     texts = (
         leaf
         for field, _ in kind.variants
         for leaf in leaves(spec.get(field.name), (field.name,), skip=_NO_TEXT)
     )
-    return [path for path, text in texts if _is_url_with_password(text)]
-
-
-def _is_url_with_password(text: JSON) -> bool:
-    return text.__class__ is str and "@" in text and holds_secret(text)
+    return [path for path, text in texts if isinstance(text, str) and credential_spans(text)]
 
 
 def replace_literals(
@@ -401,14 +399,14 @@ def replace_literals(
     check: CheckContext,
 ) -> None:
     """Replace the literal secrets in fields by references to them, or report them."""
-    for path, in_url in secrets.items():
+    for path, in_address in secrets.items():
         value = value_at(spec, path)
         if is_misread(value) or len(getattr(value, "parts", ())) == 1:
             continue
         argument = f"{check.subject}:{path_text(path)}{_host_of(path, value)}"
         literal = CLEARED if value is None else _reference_to(value, argument, references)
         if literal is None:
-            _report_literal(path, places, check, in_url=in_url)
+            _report_literal(path, places, check, in_address=in_address)
             continue
         parts = value.parts if isinstance(value, SecretRef) else (str(value),)
         text = "".join(part if isinstance(part, str) else "x" for part in parts)
@@ -446,12 +444,12 @@ _WHOLE = "use one reference for the whole value, such as ${secret:env:NAME}"
 _EMPTY = "use a reference such as ${secret:env:NAME}, or null to clear what the service has"
 
 
-def _report_literal(path: Path, places: Places, check: CheckContext, *, in_url: bool) -> None:
+def _report_literal(path: Path, places: Places, check: CheckContext, *, in_address: bool) -> None:
     layer, nearest = places.source_of(path)
     written = str(value_at(layer.value, nearest))
-    if in_url:
-        hint = "remove the user and password: everyone with read access sees the address; rotate "
-        reason, hint = _IN_FILE[0], f"{hint}them if the file was ever shared"
+    if in_address:
+        hint = "remove the credentials: everyone with read access sees the address; rotate them "
+        reason, hint = _IN_FILE[0], f"{hint}if the file was ever shared"
     elif "${secret:" in written:
         reason, hint = " and must not be written in a file, not even in part", _WHOLE
     elif holds_reference(written):

@@ -23,6 +23,7 @@ from reconciler.files.yaml_document import (
     UnknownText,
     is_misread,
 )
+from reconciler.model.schemas import may_hold_credential
 from reconciler.model.settings import API_KEY, Readable
 from reconciler.model.text import joined, nearest
 from reconciler.model.values import (
@@ -78,8 +79,8 @@ class Expansion(Struct):
     """
 
     total: int = 0
-    has_at: bool = False
-    """Whether a value contains `@`."""
+    may_hold: bool = False
+    """Whether a value may be an address with a credential."""
     _sizes: dict[int, tuple[JSON, int, int]] = field(default_factory=dict)
 
     def count(self, size: int) -> bool:
@@ -209,7 +210,7 @@ class References(FillRules, kw_only=True):
             filled = self._too_large(text, reason, place(path))
         elif depth > MAX_DEPTH:
             filled = self._too_large(text, TOO_DEEP, place(path))
-        self.expansion.has_at = self.expansion.has_at or "@" in str(filled)
+        self.expansion.may_hold = self.expansion.may_hold or may_hold_credential(str(filled))
         if len(self.problems.diagnostics) == before:
             self._cached[text] = filled, size
         return filled, size

@@ -17,6 +17,7 @@ from msgspec import Struct
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from reconciler.diagnostics import Mark
+from reconciler.model.schemas import may_hold_credential
 from reconciler.model.values import JSON, MISSING, UNSET, Path, leaves, value_at, walk
 from reconciler.paths import MAX_DEPTH
 
@@ -191,9 +192,9 @@ class Document:
         return UNSET in self.text
 
     @cached_property
-    def has_at(self) -> bool:
-        """Whether a value may contain `@`, also as an escape."""
-        return "@" in self.text or "\\" in self.text
+    def may_hold_credential(self) -> bool:
+        """Whether a value may be an address with a credential, also one with escapes."""
+        return "\\" in self.text or may_hold_credential(self.text)
 
     def mark(self, path: Path, part: str | None = None) -> Mark:
         """Return the place of the value at a path, or of the nearest part above it.

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.schemas import looks_secret, schema_words
+from reconciler.model.schemas import credential_spans, looks_secret, schema_words
 from reconciler.model.text import printable
 from reconciler.model.values import MASK, Address, SecretValue, walk
 
@@ -24,7 +24,6 @@ Mask: TypeAlias = Callable[[str], str]
 """A function that masks every known secret in a text."""
 HIDDEN = "(not shown: it contains a secret)"
 
-_URL_PASSWORD = re.compile(r"(?<=://)(?P<user>[^\s/@:]*):[^\s/@]+(?=@)")
 _SHORTEST_FORM = 4
 _SHORTEST_WORD = 3
 _SHORT = re.compile(r".{,3}|[A-Za-z]{,5}|\d{,5}", re.DOTALL)
@@ -36,11 +35,7 @@ _SET = (
     r"(?![\"']?\$\{(?:(?!:-)[^}])*\}[\"']?\s*(?:[,}#]|$))"
     r"(?P<value>\"(?:[^\"\\]++|\\.)*+\"?|'[^']*+'?|(?:\$\{[^}]*+\}|[^,}\n$]++|\$)++)"
 )
-_ELSEWHERE = (
-    # The default of a secret, and the password in a URL.
-    r"(?<=\$\{secret:env:)[^{}]*?:-(?P<value>[^{}]+)"
-    r"|(?<=://)[^\s/@:]*:(?P<password>[^\s/@]+)(?=@)"
-)
+_DEFAULT = r"(?<=\$\{secret:env:)[^{}]*?:-(?P<value>[^{}]+)"
 _SHORTEST_LINE = 12
 """Shorter lines of a secret of several lines may be words of other texts."""
 _SHORTEST_MEMBER = 16
@@ -105,12 +100,12 @@ class Redactor:
         self._in_details = _pattern(in_details | words, whole=True)
 
     def mask(self, text: str) -> str:
-        """Return a text with known secrets masked, and passwords in URLs."""
+        """Return a text with known secrets masked, and credentials in addresses."""
         self._decide(text)
         for pattern in (self._anywhere, self._words):
             if pattern is not None:
                 text = pattern.sub(MASK, text)
-        return _URL_PASSWORD.sub(rf"\g<user>:{MASK}", text) if "@" in text else text
+        return masked(text, credential_spans(text))
 
     def detail(self, text: str) -> str:
         """Return a text of the service with known secrets masked, and with parts of random ones.
@@ -168,7 +163,8 @@ def secret_spans(line: str) -> tuple[tuple[int, int], ...]:
         if looks_secret(key["name"])
         if (value := re.compile(_SET).match(line, key.end())) is not None
     ]
-    spans += [match.span(str(match.lastgroup)) for match in re.finditer(_ELSEWHERE, line)]
+    spans += [match.span("value") for match in re.finditer(_DEFAULT, line)]
+    spans += credential_spans(line)
     apart: list[tuple[int, int]] = []
     for first, last in sorted(spans):
         if not apart or first >= apart[-1][1]:

@@ -54,8 +54,23 @@ _ADDRESS = (
 )
 # The host of an address without credentials. A final dot and upper case are no part of its name.
 _HOST = r"(?i)^((?:[a-z][\w+.-]*://)?[^\s@:/?#]+?)\.?(?=[:/?#]|$)(?!.*@)"
-_VALUE = r"://[^\s/@:]*:[^\s/@]+@|-----BEGIN [A-Z ]*PRIVATE KEY|\bph[xs]_[A-Za-z0-9_-]{8}"
-"""A password in a URL, a private key, or an API key of the service."""
+_PARAMETER = (
+    r"(?:[\w.-]{,40}(?:token|secret|passw(?:or)?d|passphrase|signature|credentials?"
+    r"|(?:api|access|account|client|private|secret|shared|subscription)[_-]?key)"
+    r"|(?:[\w.-]{,40}[_.-])?(?:sig|pwd|pass|jwt)|(?:key|code|auth)(?==[^\s&#]{16}))="
+)
+# A template such as {token}, and what is masked, is no credential.
+_GIVEN = r"[^\s&#\"'<>(){}\[\],;$*|\\`]{6,}+(?![{<$])"
+_CREDENTIAL = (
+    r"(?i)[:?&;#](?:(?<=:)//(?:[^\s/@:]*:(?P<password>[^\s/@]+)(?=@)"
+    r"|hooks\.slack\.com/(?:\w+/)+(?P<slack>\w[\w-]{5,})"
+    r"|(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d+/(?P<discord>[\w-]{6,}))"
+    rf"|(?<!:){_PARAMETER}(?P<parameter>{_GIVEN}))"
+)
+_MARKS = ("@", "=", "hooks")
+"""Every address with a credential contains one of these."""
+_VALUE = r"-----BEGIN [A-Z ]*PRIVATE KEY|\bph[xs]_[A-Za-z0-9_-]{8}"
+"""A private key, or an API key of the service."""
 
 
 class FieldType(Protocol):
@@ -499,7 +514,19 @@ def canonical_host(address: str) -> str:
 
 def holds_secret(text: str) -> bool:
     """Return whether a value contains what looks like a secret, in any field."""
-    return re.search(_VALUE, text) is not None
+    return bool(credential_spans(text)) or re.search(_VALUE, text) is not None
+
+
+def may_hold_credential(text: str) -> bool:
+    """Return whether an address with a credential may be in a text."""
+    return any(mark in text for mark in _MARKS)
+
+
+def credential_spans(text: str) -> list[tuple[int, int]]:
+    """Return the spans of credentials in addresses: a password, a parameter, the key of a hook."""
+    if not may_hold_credential(text):
+        return []
+    return [match.span(str(match.lastgroup)) for match in re.finditer(_CREDENTIAL, text)]
 
 
 @cache

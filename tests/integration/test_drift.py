@@ -313,12 +313,14 @@ def test_x5_what_other_environments_share_goes_into_an_override_at_the_place_tha
 
 
 def test_a_known_secret_in_a_live_field_is_not_written(layered: Applied) -> None:
-    config = {**layered.live("Only")["destination"]["config"], "prefix": "a-secret-value/"}
+    secret = {"prefix": "a-secret-value/", "region": "https://h.example/?sig=a-secret-value1"}
+    config = {**layered.live("Only")["destination"]["config"], **secret}
     layered.change("Only", interval="day", destination={"type": "S3", "config": config})
     pulled = layered.pull(**PRODUCTION).report
-    assert [(path_text(item.path), item.reason) for item in pulled.left_out] == [
-        ("destination.config.prefix", "it contains a known secret")
-    ]
+    assert {path_text(item.path): item.reason for item in pulled.left_out} == {
+        "destination.config.prefix": "it contains a known secret",
+        "destination.config.region": "it contains what looks like a secret",
+    }
     assert "a-secret-value" not in layered.text("resources.yaml")
     ran = layered.run("drift", "--write", "--format", "json", **PRODUCTION)
     assert ran.code == 3

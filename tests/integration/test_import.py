@@ -515,9 +515,10 @@ def test_plan_v9_objects_of_other_servers_are_imported_without_what_looks_secret
     secret = {
         "sas_key": SECRET,
         "apiToken": SECRET,
-        "nested": {"client_secret": SECRET, "depth": 2},
+        "nested": {"client_secret": SECRET, "depth": 2, "url": f"https://u:{SECRET}@h.example"},
         "hosts": [{"name": "a", "credential": SECRET}],
         "address": f"https://user:{SECRET}@h.example.com",
+        "hook": f"https://h.example/in?a=b&api_key={SECRET}",
         "certificate": f"-----BEGIN RSA PRIVATE KEY-----\n{SECRET}\n",
     }
     newer = {"type": "Glacier", "config": {"bucket": "b", "partition_key": "day", **secret}}
@@ -534,7 +535,8 @@ def test_plan_v9_objects_of_other_servers_are_imported_without_what_looks_secret
     (lake,) = resources(folder)["batch_exports"].values()
     assert set(lake["destination"]["config"]) == {"bucket", "partition_key"}
     for name in secret:
-        assert f"destination.config.{name}: " in ran.err
+        assert ran.err.count(f"destination.config.{name}") == 1
+    assert "of this workspace" not in ran.err
     assert SECRET not in ran.out + ran.err + (folder / "projects/shop.yaml").read_text()
     assert (ran.code, lake["name"], lake["interval"]) == (1, "Lake", "dayly")
     assert re.findall(r"warning: unknown value '(\w+)'", ran.err) == ["dayly", "Glacier"]

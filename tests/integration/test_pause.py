@@ -225,3 +225,8 @@ def test_m7_a_destination_that_matches_nothing_lists_those_there_are(warehouses:
     error = warehouses.ran("pause", "Nowhere", "--destination", "s3", "-y", code=64).err
     assert "there are: NoOp (1 export)\n" in error
     assert writes(warehouses) == []
+    config = TO["S3"] | {"endpoint_url": "https://s3.example/in?token=hunter2-hunter2"}
+    warehouses.create("Keyed", destination={"type": "S3", "config": config})
+    error = warehouses.ran("pause", "Keyed", "--destination", "x", "-y", code=64).err
+    assert "hunter2" not in error
+    assert "in?token=***" in error

@@ -37,6 +37,7 @@ SHAPES = {
     "long": "q7Z4-long-" * 90,
     "common word": "acme",
 }
+UNKNOWN = "cr3d-of-nobody-here"
 SOURCES = ("env", "file", "exec")
 REFERENCES = {
     "env": "${secret:env:RECONCILER_SECRET_PASSWORD}",
@@ -97,7 +98,8 @@ class Hunt:
             keys = {"aws_access_key_id": "i", "aws_secret_access_key": "s"}
             config = {"bucket_name": "b", "region": "r", "prefix": form(self.secret), **keys}
             self.call("POST", path, "S3", config, name=name, interval="hour")
-        self.call("PATCH", f"{path}{lake['id']}/", "Postgres", {"table_name": f"x {self.secret} y"})
+        config = {"table_name": f"x {self.secret} y", "schema": f"https://h/in?a=b&token={UNKNOWN}"}
+        self.call("PATCH", f"{path}{lake['id']}/", "Postgres", config)
 
     def call(self, method: str, path: str, type_: str, config: dict[str, str], **more: str) -> None:
         """Create or change a live export."""
@@ -131,7 +133,7 @@ class Hunt:
             for path in self.folder.rglob("*")
             if path.is_file() and path.name != "password.txt"
         ]
-        wanted = {*forms(self.secret), self.emulator.api_key, "canary-user-4711"}
+        wanted = {*forms(self.secret), UNKNOWN, self.emulator.api_key, "canary-user-4711"}
         return [
             f"{place}: {form!r}"
             for place, text in texts

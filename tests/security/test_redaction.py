@@ -21,7 +21,7 @@ from reconciler.model.live import Repeat, Request
 from reconciler.model.plan import encode
 from reconciler.model.redaction import HIDDEN, Redactor, masked_in, redact_line
 from reconciler.model.resource import State
-from reconciler.model.schemas import looks_secret
+from reconciler.model.schemas import holds_secret, looks_secret
 from reconciler.model.values import SecretValue
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
@@ -186,10 +186,11 @@ def test_a_name_of_the_configuration_is_visible_and_hides_details() -> None:
 
 SECRET_NAMES = (
     "sasl_password token private_key connection_string awsSecretAccessKey SASL-Password apiKey dsn "
-    "AWS_SECRET_ACCESS_KEY GITHUB_TOKEN sasl_jaas_config"
+    "AWS_SECRET_ACCESS_KEY GITHUB_TOKEN sasl_jaas_config DB_PASSWORD"
 )
 PLAIN_NAMES = (
-    "primary_key kms_key_id topic hosts table_name secret_name token_url max_tokens public_key"
+    "primary_key kms_key_id topic hosts table_name secret_name token_url max_tokens public_key "
+    "AWS_REGION PRIMARY_KEY"
 )
 
 
@@ -200,10 +201,34 @@ def test_security_14_names_that_look_secret() -> None:
 
 UNKNOWN_TYPE = lake(destination="{type: Kafka, config: {hosts: [a.example], topic: t, %s}}")
 URL = "url: 'https://user:hunter2@db.example/x'"
+CREDENTIAL = "hunter2-4711-hunter2"
+ADDRESSES = (
+    "https://user:hunter2-4711-hunter2@db.example/x",
+    "https://me:hunter2-4711-hunter2@h.example/x?api_key=hunter2-4711-hunter2",
+    "https://h.example/in?a=b&token=hunter2-4711-hunter2&api_key=hunter2-4711-hunter2#end",
+    "https://acme.blob.example/c?sv=2024-11-04&sp=rw&sig=hunter2-4711-hunter2",
+    "https://hooks.slack.com/services/T01/B02/hunter2-4711-hunter2",
+    "https://discord.com/api/webhooks/4711/hunter2-4711-hunter2",
+    "s3.example/b/k?X-Amz-Expires=60&X-Amz-Signature=hunter2-4711-hunter2&x-id=GetObject",
+    "https://h.example/cb#access_token=hunter2-4711-hunter2&token_type=bearer",
+    "Server=h;Database=d;Password=hunter2-4711-hunter2;Encrypt=true",
+    "https://h.example/f?code=hunter2-4711-hunter2",
+)
+PLAIN_ADDRESSES = (
+    "https://h.example/in?token={token}&api_key=<your-key>&sig=$SIG&secret=***",
+    "https://h.example/in?token_type=bearer&primary_key=created_at&page=2&max_tokens=100000",
+    "https://h.example/in?code=EU-WEST-1&key=lake/events&auth=digest&public_key=0123456789abcdef",
+    "https://hooks.slack.com/x",
+    "token=production; the key = production-2026",
+)
 
 
 @pytest.mark.parametrize(
-    "field", ["sasl_password: hunter2", "token: 4711", "sasl: {privateKey: hunter2}", URL]
+    "field",
+    [
+        *("sasl_password: hunter2", "token: 4711", "sasl: {privateKey: hunter2}", URL),
+        *(f"url: '{address}'" for address in ADDRESSES[2:5]),
+    ],
 )
 def test_security_14_literals_of_unknown_types_are_refused(field: str, tmp_path: Path) -> None:
     write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": UNKNOWN_TYPE % field})
@@ -245,8 +270,14 @@ def test_security_14_what_looks_secret_is_masked_at_any_depth_and_in_excerpts() 
     live = {"sasl": {"password": "hunter2", "mechanism": "PLAIN"}, "connectionString": "a=b"}
     masked = {"sasl": {"password": "***", "mechanism": "PLAIN"}, "connectionString": "***"}
     assert masked_in(live, str) == masked
-    text = "moved to https://user:hunter2@db.example/x"
-    assert redactor().mask(text) == text.replace("hunter2", "***")
+    for address in ADDRESSES:
+        shown = address.replace(CREDENTIAL, "***")
+        assert redactor().mask(f"moved to {address} now") == f"moved to {shown} now"
+        assert redact_line(f'  url: "{address}"') == f'  url: "{shown}"'
+        assert holds_secret(address)
+    for address in PLAIN_ADDRESSES:
+        assert not holds_secret(address), address
+        assert redactor().mask(address) == address
     for line in ("  awsSecretAccessKey: hunter2", "  a: {saslPassword: hunter2, b: 1}"):
         assert redact_line(line) == line.replace("hunter2", "***")
 
