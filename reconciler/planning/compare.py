@@ -93,8 +93,14 @@ def _without_secrets(value: JSON) -> JSON:
 
 
 def display_value(field: Field, value: JSON) -> JSON:
-    """Return the value that a change shows: comparable, but text as it is in a verbatim field."""
-    return value if field.verbatim and isinstance(value, str) else comparable(field, value)
+    """Return the value that a change shows: comparable, but verbatim text and types as they are."""
+    if field.verbatim and isinstance(value, str):
+        return value
+    return comparable(replace(field, type=OpenObject()) if _is_open(field) else field, value)
+
+
+def _is_open(field: Field) -> bool:
+    return isinstance(field.type, OpenObject) and field.type.numbers_as_text
 
 
 def written_value(field: Field, value: JSON) -> JSON:
@@ -359,8 +365,9 @@ def _field_change(leaf: Leaf, live: JSON, once: Iterable[Path]) -> FieldChange |
     if removed_keys:
         have = {**(have if isinstance(have, dict) else {}), **removed_keys}
         want = {**want, **dict.fromkeys(removed_keys)}
-    if field.verbatim:
-        have, want = display_value(field, live), display_value(field, leaf.value)
+    if field.verbatim or _is_open(field):
+        have = display_value(field, _without_returned(live, leaf.value))
+        want = display_value(field, leaf.value)
     return FieldChange(leaf.path, have, want, reset=bool(removed_keys))
 
 

@@ -63,6 +63,16 @@ def test_a_value_as_the_server_stores_it_is_no_change(
     assert planned(desired_of(*parents[0], declared), live_of(*parents[1], answered)).empty
 
 
+def test_values_of_an_unknown_type_are_shown_as_they_are_written() -> None:
+    wanted, lived = {"b": True, "n": 5432, "o": [True]}, {"b": False, "n": "5432", "o": ["True"]}
+    files = desired_of(WEB, export(destination={"type": "New", "config": wanted}))
+    created = one(planned(files, live_of(live_project()))).fields
+    assert repr([item.after for item in created[-3:]]) == repr([*wanted.values()])
+    live = live_export(destination={"type": "New", "config": lived})
+    (field,) = one(planned(files, live_of(live_project(), live))).fields
+    assert (field.before, field.after) == (False, True)
+
+
 def test_live_keys_of_a_replaced_object_are_sent_too() -> None:
     plan = planned(
         desired_of(project(extra_settings={"k": 2})),
