@@ -107,6 +107,10 @@ class BadUsage(ReconcilerError):
     exit_code = ExitCode.USAGE
 
 
+class OutputOfWorkspace(BadUsage):
+    """An option names a file to write that the workspace loads."""
+
+
 class SecretUnavailable(ReconcilerError):
     """A secret reference cannot be resolved. The message has the reference, never a value."""
 

@@ -213,9 +213,13 @@ def text_or_json_option(description: str, **attributes: Any) -> Callable[[_Funct
     )
 
 
+class OutputPath(click.Path):
+    """A file, or a folder of files, to write: none that the workspace loads."""
+
+
 def file_option(name: str, description: str, **attributes: Any) -> Callable[[_Function], _Function]:
-    """Add an option that names a file."""
-    path = click.Path(dir_okay=False, path_type=Path)
+    """Add an option that names a file to write."""
+    path = OutputPath(dir_okay=False, path_type=Path)
     return option(name, type=path, metavar="FILE", help=description, **attributes)
 
 
@@ -298,7 +302,14 @@ def files_of(options: dict[str, Any]) -> WorkspaceFiles:
 def workspace_of(options: dict[str, Any]) -> Workspace:
     """Return the workspace that the options name, and this process."""
     files, client = asdict(files_of(options)), ClientOptions(rate=options.get("rate"))
-    return Workspace(**files, client=client, runtime=runtime())
+    context = click.get_current_context()
+    outputs = {
+        parameter.opts[0]: path
+        for parameter in context.command.params
+        if isinstance(parameter.type, OutputPath)
+        and (path := context.params[str(parameter.name)]) is not None
+    }
+    return Workspace(**files, client=client, runtime=runtime(), outputs=outputs)
 
 
 def one_environment(options: dict[str, Any]) -> tuple[str, ...]:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import click
 from msgspec.structs import replace
 
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
     STDOUT,
+    OutputPath,
     environments_option,
     files_options,
     folder_option,
@@ -74,7 +74,7 @@ EXAMPLES = (
 @format_option("plan")
 @option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutputPath(path_type=Path),
     metavar="FILE",
     help="Save the plan for `apply FILE`; - for stdout. Of several environments: the folder for "
     "the file of each.",
@@ -104,6 +104,8 @@ def plan_command(
     how = render_options(workspace.folder, **shown)
 
     async def work(world: Workspace) -> Reported[PlanResult]:
+        if out is not None and environments:
+            world = replace(world, outputs={"--out": _file_of(out, str(world.environment))})
         result = await plan(world, wanted)
         return Reported(result, result.diagnostics, result.calls)
 
@@ -161,12 +163,16 @@ def _usage(plan: Plan, word: str, file: str, **options: str) -> str:
     return f"; apply {word} with: {next_command('apply', file, **options)}"
 
 
+def _file_of(out: Path, environment: str) -> Path:
+    # The name of an environment may have a slash.
+    return out / f"{quote(environment, safe='')}.json"
+
+
 def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
     """Write the plan of each environment; remove an older file where planning failed."""
     from reconciler.model.plan import encode
 
-    # The name of an environment may have a slash.
-    files = [(item, out / f"{quote(item.environment, safe='')}.json") for item in plans]
+    files = [(item, _file_of(out, item.environment)) for item in plans]
     try:
         out.mkdir(parents=True, exist_ok=True)
         for item, file in files:

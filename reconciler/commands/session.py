@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.commands.history import WorkspaceHistory
-from reconciler.commands.workspace import Runtime, Workspace, load_workspace
+from reconciler.commands.workspace import Runtime, Workspace, check_outputs, load_workspace
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import (
     GitUnavailable,
@@ -102,8 +102,9 @@ def open_session(workspace: Workspace, *, drafts: Mapping[str, str] | None = Non
     Secrets from environment variables, files and literals are resolved, since known secrets are
     masked: one that was pasted into a live field must not reach a pull request.
 
-    Raises InvalidConfiguration with all diagnostics.
+    Raises InvalidConfiguration with all diagnostics, OutputOfWorkspace.
     """
+    check_outputs(workspace)
     runtime = workspace.runtime
     loaded, tip, head = load_workspace(
         workspace,
@@ -112,6 +113,7 @@ def open_session(workspace: Workspace, *, drafts: Mapping[str, str] | None = Non
         drafts=drafts,
         parsed=runtime.parsed,
     )
+    check_outputs(workspace, loaded.files)
     secrets = SecretResolver(loaded.secrets, runtime.environ, plain=loaded.desired.plain_texts)
     if loaded.connection is not None:
         for ref in (loaded.connection.api_key, *loaded.connection.headers.values()):

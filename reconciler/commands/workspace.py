@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +18,17 @@ from reconciler.diagnostics import (
     InvalidConfiguration,
     OfEnvironment,
 )
-from reconciler.errors import BadUsage, FilesChanged, GitUnavailable, Interrupted, ReconcilerError
+from reconciler.errors import (
+    BadUsage,
+    FilesChanged,
+    GitUnavailable,
+    Interrupted,
+    OutputOfWorkspace,
+    ReconcilerError,
+)
 from reconciler.model.settings import UNKNOWN_VALUE, ClientOptions
-from reconciler.model.text import IMPLICIT_ENVIRONMENT, choice, fits_any
+from reconciler.model.text import IMPLICIT_ENVIRONMENT, choice, fits_any, printable
+from reconciler.paths import YAML_SUFFIXES, is_own
 
 if TYPE_CHECKING:
     # The help and the completion of a command need none of these.
@@ -111,11 +119,13 @@ class WorkspaceFiles(Struct, frozen=True):
 class Workspace(WorkspaceFiles, frozen=True):
     """One environment of a workspace, and the process that uses it.
 
-    `client` is how requests are made. It takes precedence over the files.
+    `client` is how requests are made. It takes precedence over the files. `outputs` are files that
+    are written, by their options: none may be one that the workspace loads.
     """
 
     client: ClientOptions = field(default_factory=ClientOptions)
     runtime: Runtime = field(default_factory=Runtime)
+    outputs: Mapping[str, Path] = {}
 
     def masked(self, value: _R) -> _R:
         """Return a value with the known secrets of the sessions so far masked."""
@@ -171,6 +181,21 @@ def load_workspace(
     raise FilesChanged("the files or HEAD changed while the files were loaded", hint=hint)
 
 
+def check_outputs(workspace: Workspace, loaded: Collection[str] = ()) -> None:
+    """Raise OutputOfWorkspace for an output that is a YAML file of the workspace, or was loaded."""
+    root = Path(os.path.realpath(workspace.folder))
+    files = {os.path.realpath(root / name) for name in loaded if workspace.outputs}
+    for option, path in workspace.outputs.items():
+        place = Path(os.path.realpath(path))
+        name = place.relative_to(root).as_posix() if place.is_relative_to(root) else ""
+        is_yaml = name.lower().endswith(YAML_SUFFIXES) and is_own(name, ())
+        if is_yaml or str(place) in files:
+            raise OutputOfWorkspace(
+                f"{option} {printable(str(path))} is a file that the workspace loads",
+                hint="name a file outside of the workspace, or one that it does not load: *.json",
+            )
+
+
 def deciding_tip(
     options: WorkspaceFiles, environ: Mapping[str, str], *, interactive: bool
 ) -> TrustedTip | None:
@@ -197,7 +222,8 @@ async def in_each(
     One that fails does not stop the others. Requests with one key or organization share their rate
     limit.
 
-    Raises BadUsage for a name that selects nothing, InvalidConfiguration, Interrupted.
+    Raises BadUsage for a name that selects nothing, InvalidConfiguration, Interrupted,
+    OutputOfWorkspace.
     """
     from asyncio import Semaphore
 
@@ -210,7 +236,7 @@ async def in_each(
             runtime = replace(sharing, listen=_naming(environment, sharing.listen))
             try:
                 result = await work(replace(workspace, environment=environment, runtime=runtime))
-            except Interrupted:
+            except (Interrupted, OutputOfWorkspace):
                 raise
             except ReconcilerError as error:
                 return OfEnvironment(environment, error=error, exit_code=error.exit_code)

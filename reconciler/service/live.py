@@ -66,7 +66,7 @@ async def read_live(
         if survey is not None:
             items = [*survey, *await reader.hidden(kind, survey)]
         elif kind.parent is None:
-            items = await reader.by_id(kind)
+            items = await reader.read_existing(kind, reader.named_ids(kind))
         else:
             parents = objects.get(kind.parent, ())
             # Ids of the files that no parent has are reported, and never part of a path.
@@ -84,6 +84,14 @@ async def read_live(
         (item.kind, item.id) for items in objects.values() for item in items if depth.in_full(item)
     }
     return await read_details(transport, live, wanted, kinds=kinds, desired=desired)
+
+
+async def check_listable(transport: Transport, desired: Desired, *, kinds: Sequence[Kind]) -> None:
+    """Check that what has no parent can be listed, or has an id. Raises what `read_live` raises."""
+    reader = _Reader(transport, desired.organization, desired.in_order(), Depth())
+    for kind in kinds:
+        if kind.parent is None and await reader.survey(kind) is None:
+            reader.named_ids(kind)
 
 
 class _Reader(Struct, frozen=True):
@@ -111,13 +119,13 @@ class _Reader(Struct, frozen=True):
         """Return objects that are named by id but not listed, such as exports of hidden types."""
         ids = self.depth.ids | _pinned(kind, self.resources)
         known = {item.id for item in listed}
-        items = await self._read_existing(kind, ids - known)
+        items = await self.read_existing(kind, ids - known)
         return [item for item in items if item.id not in known]
 
-    async def by_id(self, kind: Kind) -> list[LiveObject]:
-        """Return the objects that are named by id, where no list is allowed.
+    def named_ids(self, kind: Kind) -> set[str]:
+        """Return the ids of the objects to read, where no list is allowed.
 
-        A name can't be looked up then, so every resource of the kind needs an id.
+        Raises Forbidden for a resource without one: a name can't be looked up then.
         """
         unpinned = [
             str(resource.address)
@@ -135,7 +143,7 @@ class _Reader(Struct, frozen=True):
                 "(for an import: --project ID)",
                 status=403,
             )
-        return await self._read_existing(kind, ids)
+        return ids
 
     async def by_parent(self, kind: Kind, ids: Iterable[str]) -> list[LiveObject]:
         """Return the objects below each parent."""
@@ -154,7 +162,7 @@ class _Reader(Struct, frozen=True):
             on_page=partial(progress.update, parent_id),
         )
 
-    async def _read_existing(self, kind: Kind, ids: Iterable[str]) -> list[LiveObject]:
+    async def read_existing(self, kind: Kind, ids: Iterable[str]) -> list[LiveObject]:
         """Return the objects with some ids, without those that do not exist."""
         routes = Routes(kind, self.organization)
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
-from tests.support.emulator import RunningEmulator
+from tests.support.emulator import DIALECTS, RunningEmulator
 from tests.support.git import Git
 from tests.support.simulated import no_op_export
 
@@ -62,6 +62,7 @@ NOWHERE = {"RECONCILER_BASE_URL": "http://127.0.0.1:1"}
 UNKNOWN_KEY = {"RECONCILER_API_KEY": "phx_unknown_0123456789"}
 UNSEEN = {"RECONCILER_ORGANIZATION": "00000000-0000-0000-0000-000000000000"}
 NO_URL = {"RECONCILER_BASE_URL": "eu.posthog.com"}
+NO_ID = {**WORKSPACE, "a.yaml": "projects: {web: {name: Web}}\n"}
 INVALID = {**WORKSPACE, "b.yaml": "projects: [1]\n"}
 CASES: dict[str, tuple[str, dict[str, str], dict[str, str], int, tuple[str, ...]]] = {
     "no workspace": ("phx_all", {}, {}, 0, (NO_FILE, "scopes to apply: project:write, batch")),
@@ -94,6 +95,13 @@ CASES: dict[str, tuple[str, dict[str, str], dict[str, str], int, tuple[str, ...]
             ("key limits: warning limited to projects 1", "key limits: set `id` for each project"),
         )
         for dialect in ("2025", "2026")
+    },
+    **{
+        f"a limited key and a project without id of {dialect}": (
+            *("phx_web", {}, NO_ID, 1),
+            ("projects: failed the API key may not list", "projects: or set `id` for each project"),
+        )
+        for dialect in DIALECTS
     },
     "organizations": ("phx_org", {}, WORKSPACE, 1, (f"key limits: {OTHER}",)),
     "unseen": ("phx_all", UNSEEN, {}, 1, (f"organizations: set `organization` to one of {SEEN}",)),
@@ -136,7 +144,9 @@ def test_git_and_trust(service_of: StartService, tmp_path: Path) -> None:
     assert checks["trusted branch"]["result"].startswith("refs/remotes/origin/main at ")
     _, checks = checks_of(origin.folder, environ)
     assert checks["trusted branch"]["health"] == "warning"
-    assert "inventory" in checks
+    assert "refs/reconciler/" in checks["inventory"]["result"]
+    _, checks = checks_of(origin.folder, {})
+    assert checks["inventory"]["result"] == "not known without a connection"
 
 
 # Tests of destinations

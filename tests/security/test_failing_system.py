@@ -216,6 +216,31 @@ def test_a_saved_plan_replaces_an_older_one_and_is_private(
     assert (tmp_path / "same file").read_text() == "old"
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        *((("plan", "--out"), name) for name in ("exports/web.yaml", "new.YML", "link", "q.sql")),
+        *((("status", "-e", "*", "--html"), name) for name in ("reconciler.yaml", "q.sql")),
+        (("plan", "-e", "*", "--out"), "default.json"),
+        *(((command, "-y", "--log-file"), "q.sql") for command in ("apply", "pause", "backfill")),
+    ],
+    ids=str,
+)
+def test_no_file_of_the_workspace_is_written_to(
+    workspace: Path, emulator: RunningEmulator, words: tuple[str, ...], name: str
+) -> None:
+    texts = "projects: {web: {name: '${file:q.sql}', app_urls: ['${file:default.json}']}}\n"
+    write(workspace, {"exports/web.yaml": texts, "q.sql": "Q", "default.json": "{}"})
+    (workspace / "link").symlink_to("q.sql")
+    before = {path: path.read_text() for path in workspace.rglob("*.*")}
+    option = (*words, workspace / name if name != "default.json" else workspace)
+    what = {"pause": ("web",), "backfill": ("web", "--gaps")}.get(words[0], ())
+    ran = reconciler(*option, *what, "-C", workspace, environ=emulator.environ())
+    assert (ran.code, "is a file that the workspace loads" in ran.err) == (64, True), ran
+    assert {path: path.read_text() for path in workspace.rglob("*.*")} == before
+    assert emulator.writes() == []
+
+
 def test_experience_6_new_files_of_import_and_init_have_the_mode_of_the_umask(
     emulator: RunningEmulator, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from platform import python_version
 
@@ -32,7 +32,7 @@ from reconciler.errors import (
 )
 from reconciler.git.inventory import REFS, REMOTE
 from reconciler.git.repository import Repository
-from reconciler.kinds import kinds_by_name
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.kind import Action
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, Refusal
@@ -60,6 +60,7 @@ from reconciler.service.access import (
     write_scope,
 )
 from reconciler.service.failures import ADDON
+from reconciler.service.live import check_listable
 from reconciler.service.operations import NotOffered, ObjectCalls
 from reconciler.service.pace import together
 from reconciler.service.transport import Transport
@@ -166,6 +167,15 @@ def _limits(key: KeyAccess, organization: str) -> Check:
     return Check.fine(name, "none that concern this organization")
 
 
+async def _unlisted(transport: Transport, session: Session) -> Sequence[Check]:
+    """Return the error with which other commands end if the key may not list what has no id."""
+    try:
+        await check_listable(transport, session.loaded.desired, kinds=all_kinds())
+    except Forbidden as error:
+        return (Check.of("projects", error),)
+    return ()
+
+
 async def _organizations(transport: Transport, session: Session) -> Check:
     name, organization = "organizations", session.loaded.reachable().organization
     try:
@@ -254,6 +264,8 @@ async def _service(session: Session | None, workspace: Workspace) -> list[Check]
             key = await read_key(transport)
             checks += _about_key(key, used, is_workspace=session is not None)
             checks.append(await _organizations(transport, used))
+            if session is not None and (key is None or key.projects):
+                checks += await _unlisted(transport, used)
     except InvalidConfiguration as error:
         first = error.diagnostics[0]
         checks.append(Check.failed(name, first.message, first.hint or ""))
@@ -299,6 +311,8 @@ def _git(folder: Path, session: Session | None) -> Iterator[Check]:
 def _inventory(session: Session) -> Check:
     """Check the inventory of the environment, and say how to fetch and to delete it."""
     name, history = "inventory", session.history
+    if session.loaded.connection is None:
+        return Check.warning(name, "not known without a connection")
     if history is None or history.head is None:
         return Check.fine(name, "none")
     ref, has_remote = history.ref, REMOTE in history.repository.remotes
