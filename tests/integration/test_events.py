@@ -150,19 +150,13 @@ def test_f10_the_report_is_printed_if_the_verification_can_not_read(
 # F9: streams and files that fail
 
 
-@pytest.mark.parametrize(
-    ("file", "problem"),
-    [
-        pytest.param("/dev/full", "No space left on device", marks=NEEDS_FULL_DISK),
-        ("/dev/none/log", "No such file or directory"),
-    ],
-)
+@NEEDS_FULL_DISK
 def test_f9_a_log_that_can_not_be_written_refuses_the_run(
-    workspace: Path, emulator: RunningEmulator, file: str, problem: str
+    workspace: Path, emulator: RunningEmulator
 ) -> None:
-    ran = apply(workspace, emulator, "--log-file", file)
+    ran = apply(workspace, emulator, "--log-file", "/dev/full")
     assert ran.code == 1
-    assert f"{file} can't be written: {problem}; nothing was sent" in ran.err
+    assert "/dev/full can't be written: No space left on device; nothing was sent" in ran.err
     assert emulator.writes() == []
 
 

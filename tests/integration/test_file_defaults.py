@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import orjson
 import pytest
 import yaml
 
@@ -182,15 +181,6 @@ def test_x8_a_resource_is_shown_with_the_origin_of_each_field(name: str) -> None
     shown = show(name)
     assert (shown.code, shown.err) == (0, "")
     assert shown.out == (SHOWN / "../expected/staging.txt").read_text(encoding="utf-8")
-
-
-def test_the_json_has_layers_files_and_lines() -> None:
-    resource = orjson.loads(show("web-events-s3", "-e", "staging", "--format", "json").out)
-    (bucket,) = [field for field in resource["fields"] if field["path"][-1] == "bucket_name"]
-    assert bucket["value"] == "acme-data-staging"
-    place = {"file": "exports/events.yaml", "line": line_of("bucket_name"), "column": 9}
-    assert bucket["origin"] == {"layer": "resource", **place}
-    assert bucket["references"][0]["origin"]["layer"] == "environments.staging.vars"
 
 
 def test_an_unknown_resource_is_reported_with_a_hint(tmp_path: Path) -> None:

@@ -316,15 +316,6 @@ def test_answers_that_are_no_runs_or_entries_are_errors(
     assert ("?tab=logs" in str(refused.value.hint)) is (error is NotOffered)
 
 
-def test_a_secret_in_an_error_is_masked(world: Simulated) -> None:
-    key = world.service.api_key
-    world.outcomes({"match": {}, "status": "Failed", "error": f"denied for {key}"})
-    world.advance(hours=1)
-    reports = as_json(runs_of(world)) + as_json(logs_of(world))
-    assert "denied for" in reports
-    assert key not in reports
-
-
 @pytest.mark.parametrize(
     "words",
     [

@@ -12,8 +12,6 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.model.kind import Action
@@ -92,22 +90,6 @@ def refused(detail: str, *secrets: str) -> str:
 def test_security_7_every_encoding_is_masked(encoding: str) -> None:
     form = ENCODINGS[encoding](SECRET)
     assert redactor(SECRET).mask(f"a {form}, b") == "a ***, b"
-
-
-@given(
-    st.lists(st.sampled_from([SECRET, "hunter2", "ab1", "lake", "a", PEM]), min_size=1),
-    st.lists(st.sampled_from(["x", " ", "lake", "ab1", "hunter2", SECRET, "_", "://u:p@h"])),
-)
-def test_security_7_the_first_text_is_masked_like_all_later_ones(
-    secrets: list[str], parts: list[str]
-) -> None:
-    text = "".join(parts)
-    first, later = (Redactor([SecretValue(secret) for secret in secrets]) for _ in range(2))
-    for number in range(101):
-        later.mask(f"line {number}")
-        later.detail(f"line {number}")
-    assert first.mask(text) == later.mask(text)
-    assert first.detail(text) == later.detail(text)
 
 
 def test_security_7_a_secret_inside_longer_base64_is_masked() -> None:
@@ -203,7 +185,6 @@ UNKNOWN_TYPE = lake(destination="{type: Kafka, config: {hosts: [a.example], topi
 URL = "url: 'https://user:hunter2@db.example/x'"
 CREDENTIAL = "hunter2-4711-hunter2"
 ADDRESSES = (
-    "https://user:hunter2-4711-hunter2@db.example/x",
     "https://me:hunter2-4711-hunter2@h.example/x?api_key=hunter2-4711-hunter2",
     "https://h.example/in?a=b&token=hunter2-4711-hunter2&api_key=hunter2-4711-hunter2#end",
     "https://acme.blob.example/c?sv=2024-11-04&sp=rw&sig=hunter2-4711-hunter2",
@@ -227,7 +208,7 @@ PLAIN_ADDRESSES = (
     "field",
     [
         *("sasl_password: hunter2", "token: 4711", "sasl: {privateKey: hunter2}", URL),
-        *(f"url: '{address}'" for address in ADDRESSES[2:5]),
+        *(f"url: '{address}'" for address in ADDRESSES[1:4]),
     ],
 )
 def test_security_14_literals_of_unknown_types_are_refused(field: str, tmp_path: Path) -> None:

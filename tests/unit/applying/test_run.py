@@ -55,13 +55,15 @@ def test_secrets_are_masked_in_errors(world: World) -> None:
     assert not [secret for secret in SECRETS.values() if secret in failed.error]
 
 
-def test_a_refused_key_ends_the_run_early(world: World) -> None:
-    world.fail({"method": "POST"}, fault="error", status=401, detail="Invalid key.")
+@pytest.mark.parametrize("status", [401, 403])
+def test_f11_a_refused_key_ends_the_run_early(world: World, status: int) -> None:
+    world.fail({"method": "POST"}, fault="error", status=status, detail="Invalid key.")
     plan = creates(*(f"p{number:03}" for number in range(200)))
     report = world.apply(plan)
     assert ends(report) == 200
     assert len(world.running.requests()) < 25
-    assert {skipped.because for skipped in report.skipped} == {"10 requests in a row failed (401)"}
+    reason = f"10 requests in a row failed ({status})"
+    assert {skipped.because for skipped in report.skipped} == {reason}
 
 
 def test_an_error_of_this_program_is_reported_and_stops_new_work(

@@ -70,6 +70,7 @@ def test_plain_json_says_the_same(value: object) -> None:
     ("text", "shown"),
     [
         ("a\ufe0fb\ufe0e\u200b\u202e\u00ad", r"a\ufe0fb\ufe0e\u200b\u202e\xad"),
+        ("a\u3164b\u2800c\U000e0100", r"a\u3164b\u2800c\U000e0100"),
         ("us\u0435r", r"us\u0435r"),
         ("\u03bd1e", r"\u03bd1e"),
         # A combining or hidden character does not separate the letters of a word.

@@ -123,15 +123,6 @@ def test_f11_a_wait_that_is_too_long_ends_the_run() -> None:
     assert "longer than max_wait (900 s)" in errors[8].message
 
 
-@pytest.mark.parametrize("status", [401, 403])
-def test_f11_the_run_ends_after_ten_equal_failures(status: int) -> None:
-    world = World(lambda _: httpx.Response(status))
-    errors = world.send(*[CREATE] * 200)
-    assert len(world.times) <= 17
-    assert isinstance(errors[-1], GivenUp)
-    assert errors[-1].message == f"POST /x/: not sent: 10 requests in a row failed ({status})"
-
-
 def test_failures_with_a_success_between_do_not_end_the_run() -> None:
     world = World(lambda number: ok() if number % 9 == 0 else httpx.Response(403), parallelism=1)
     world.send(*[CREATE] * 100)
