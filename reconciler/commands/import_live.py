@@ -24,6 +24,7 @@ from reconciler.commands.import_choice import (
     may_choose,
 )
 from reconciler.commands.import_drafts import (
+    LOOKS_SECRET,
     Drafting,
     Left,
     LiveName,
@@ -54,6 +55,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import OTHER_TOOL, Identity, LiveObject, is_of_other_tool
 from reconciler.model.public import Public
 from reconciler.model.resource import ParentRef
+from reconciler.model.schemas import holds_secret
 from reconciler.model.settings import PlanOptions
 from reconciler.model.text import listed
 from reconciler.model.values import Address, Path
@@ -227,7 +229,8 @@ def _imported(
 def _reason_against(live: LiveObject, context: ImportContext) -> str | None:
     """Return why an object cannot be imported, None if it can."""
     if live.identity in context.secret_names:
-        return "its name contains the value of a secret of this workspace"
+        known = "the value of a secret of this workspace"
+        return f"its name contains {LOOKS_SECRET if holds_secret(live.name) else known}"
     if live.parent_id is not None and context.parent_of(live) is None:
         return f"its {kinds_by_name()[live.kind].parent} (id {live.parent_id}) no longer exists"
     return None

@@ -20,6 +20,7 @@ from reconciler.files.workspace_file import Workspace, declares, policy_of, vari
 from reconciler.files.yaml_document import Document, Layer, Places, Unknown
 from reconciler.model.live import id_text
 from reconciler.model.resource import Desired
+from reconciler.model.schemas import credential_spans
 from reconciler.model.settings import (
     ADDRESS,
     API_KEY,
@@ -441,9 +442,9 @@ def _check_url(name: str, base_url: str, at: Mark | None, references: References
         _ = parts.port  # Raises ValueError for an invalid port.
     except ValueError:
         parts, host = urlsplit(""), None
-    if "@" in base_url:
+    if "@" in base_url or credential_spans(base_url):
         # The value is not shown: it may contain a password.
-        message = f"{name} contains a user name or password"
+        message = f"{name} contains a user name or a credential"
         hint = "remove them; only `api_key` is sent"
     elif _OWN_PATH.search(parts.path):
         message = f"{name} contains the path of a page or of the API: {quoted(base_url)}"

@@ -556,13 +556,16 @@ def test_plan_v9_objects_of_other_servers_are_imported_without_what_looks_secret
 def test_a_name_that_contains_a_secret_is_neither_written_nor_printed(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    projects = {"Shop": [an_export(f"Lake {SECRET}")], SECRET: [an_export("Orders")]}
+    names = (f"Lake {SECRET}", "Hook h.example/in?token=cr3dential")
+    projects = {"Shop": [*map(an_export, names)], SECRET: [an_export("Orders")]}
     running, folder = service_of(seed(projects)), new_workspace(tmp_path, **{"mine.yaml": MINE})
     for options in (("--dry-run",), ("--format", "json", "--dry-run"), ()):
         ran = run(folder, running, *options, RECONCILER_SECRET_TOKEN=SECRET)
         assert ran.code == 1
         assert SECRET not in ran.out + ran.err
-    assert "its name contains the value of a secret" in ran.err
+        assert "cr3dential" not in ran.out + ran.err
+    assert ran.err.count("its name contains the value of a secret") == 2
+    assert ran.err.count("its name contains what looks like a secret") == 1
     assert resources(folder)["batch_exports"]["orders"]["project"] == {"id": 2}
     assert SECRET not in str(contents(folder))
 

@@ -104,8 +104,11 @@ def test_security_9_loopback_ignores_proxies(workspace: Path, emulator: RunningE
     ("base_url", "message"),
     [
         *(
-            (f"{scheme}me:hunter2@h.example{port}", "contains a user name or password")
-            for scheme, port in (("https://", ""), ("https://", ":port"), ("", ""))
+            (address, "contains a user name or a credential")
+            for address in (
+                *("https://me:hunter2@h.example", "https://me:hunter2@h.example:port"),
+                *("me:hunter2@h.example", "https://h.example/?token=hunter2-4711"),
+            )
         ),
         *(
             (address, "invalid RECONCILER_BASE_URL")
