@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
@@ -16,7 +16,7 @@ from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Entry, ParentRef, Resource, State
 from reconciler.model.text import quoted
-from reconciler.model.values import Address, SecretSource, path_text, secret_refs
+from reconciler.model.values import Address, path_text, secret_refs
 
 
 class Declared(Struct, frozen=True):
@@ -64,7 +64,7 @@ class Inventory(Struct, frozen=True, dict=True):
         The hashes of the secrets of today's resources, and the ids of the contents of the tracked
         files that they come from, by reference.
     trusted
-        The resources of the trusted branch, none if it is unknown.
+        The resources of the trusted branch, or else of the newest applied commit.
     former
         The configuration of the newest applied commit.
     """
@@ -125,11 +125,11 @@ class Inventory(Struct, frozen=True, dict=True):
         return Declared(entry.was, resend=entry.secrets != self.hashes.get(address))
 
     def was(self, address: Address, live: LiveObject | None) -> Resource | None:
-        """Return how a resource was declared: as applied, or else on the trusted branch."""
+        """Return how a resource was declared: as applied, or else in a trusted commit."""
         return self.declared(address, live).applied or self.trusted.get(address)
 
     def is_protected(self, address: Address, live: LiveObject, parent: LiveObject | None) -> bool:
-        """Return whether an object was protected when it was applied, or is on the trusted branch.
+        """Return whether an object was protected when it was applied, or is in a trusted commit.
 
         There it is found by the address of now, by the recorded one, by its id, and by its names.
         """
@@ -201,11 +201,6 @@ class Inventory(Struct, frozen=True, dict=True):
             commit = tip if resource.declares_as(committed.resources.get(at)) else None
             written[at] = Entry(live_id, resource.name, parent, commit, secrets)
         return written
-
-
-def ids_of(source: SecretSource, contents: Mapping[str, str]) -> Sequence[SecretSource | str]:
-    """Return what a secret is known by: its reference, and the content of a tracked file."""
-    return (source, contents[source.origin]) if source.origin in contents else (source,)
 
 
 def _address_above(resource: Resource) -> Address:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
+from typing import TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -23,10 +24,12 @@ from reconciler.model.plan import AMBIGUOUS, UNRESOLVED, Refusal, Unmanaged
 from reconciler.model.resource import Desired, Entry, ParentRef, Resource, State
 from reconciler.model.settings import Policy
 from reconciler.model.text import fits_any, listed, printable, quoted, several
-from reconciler.model.values import MISSING, Address, Path, value_at
+from reconciler.model.values import MISSING, Address, Path, SecretSource, secret_refs, value_at
 from reconciler.planning.compare import difference
-from reconciler.planning.inventory import Declared, Inventory
+from reconciler.planning.inventory import Applied, Declared, Inventory
 
+SecretId: TypeAlias = SecretSource | str
+"""What a secret is known by: its reference, or the content of a tracked file."""
 _MOST_LISTED = 10
 
 
@@ -101,6 +104,17 @@ class Matching(Struct, frozen=True, dict=True):
         pairs = self.matches.items()
         return {pair.live.identity: address for address, pair in pairs if pair.live is not None}
 
+    def secrets_of(self, address: Address, entry: Applied) -> AbstractSet[SecretId]:
+        """Return what the secrets are known by that were sent to the object of an entry.
+
+        Files that were not committed are not known: what has the same hash today was sent.
+        """
+        was, contents, owner = entry.was, entry.contents, self.owners.get((address.kind, entry.id))
+        if was is None and owner and entry.secrets == self.inventory.hashes.get(owner):
+            was, contents = self.matches[owner].resource, self.inventory.contents
+        refs = secret_refs(was.spec) if was is not None else ()
+        return {item for _, ref in refs for of in ref.sources for item in ids_of(of, contents)}
+
     @property
     def resources(self) -> Mapping[Address, Match]:
         """The resources, with those that the policy ignores and ambiguous ones."""
@@ -136,6 +150,11 @@ class Matching(Struct, frozen=True, dict=True):
         """Return the live children of an object, managed or not."""
         children = self._children.get(parent.identity, ())
         return sorted(children, key=lambda child: (child.name, child.id))
+
+
+def ids_of(source: SecretSource, contents: Mapping[str, str]) -> Sequence[SecretId]:
+    """Return what a secret is known by, with the ids of the contents of tracked files."""
+    return (source, contents[source.origin]) if source.origin in contents else (source,)
 
 
 def match(

@@ -27,17 +27,7 @@ from reconciler.model.schemas import (
     looks_like_address,
     looks_secret,
 )
-from reconciler.model.values import (
-    JSON,
-    JSONObject,
-    Path,
-    SecretRef,
-    SecretSource,
-    leaves,
-    mapping_of,
-    secret_refs,
-    value_at,
-)
+from reconciler.model.values import JSON, JSONObject, Path, SecretRef, leaves, mapping_of, value_at
 from reconciler.planning.compare import (
     comparable,
     is_default,
@@ -46,8 +36,7 @@ from reconciler.planning.compare import (
     with_live_values,
 )
 from reconciler.planning.integrations import resolved
-from reconciler.planning.inventory import ids_of
-from reconciler.planning.match import Match, Matching
+from reconciler.planning.match import Match, Matching, SecretId, ids_of
 
 # A dotted name, an IP address, HOST:PORT, USER@HOST, //HOST or \\HOST, anywhere in a text.
 _ADDRESS = re.compile(r"//|\\\\|@|::|[^\W\d_][\w-]*:\d|[\w-]\.[\w-]*[^\W\d_]|(?:\d+\.){3}\d")
@@ -63,7 +52,7 @@ Parts: TypeAlias = tuple[tuple[str, str], ...]
 """Words for the parts of a place, with their values, the address first."""
 _Key: TypeAlias = tuple[str, tuple[str, ...] | None]
 """A place, or a place with what is exported to it."""
-_Sender: TypeAlias = tuple[str, Kind, JSONObject, AbstractSet[SecretSource | str]]
+_Sender: TypeAlias = tuple[str, Kind, JSONObject, AbstractSet[SecretId]]
 """An id, the body of a live object or of what was applied, and what its secrets are known by."""
 _NOWHERE = Variant("", "", {})
 _REACHING = (Action.CREATE, Action.UPDATE, Action.REPLACE, Action.UNPAUSE)
@@ -77,7 +66,7 @@ class Reach(Struct, frozen=True):
         Where its data goes, the main place first.
     data
         What it exports, compared and shown: what differs from everything of the default.
-    address
+    addresses
         Where its credentials are sent.
     inside
         Where it writes inside of the first place, such as `prefix web/`.
@@ -87,7 +76,7 @@ class Reach(Struct, frozen=True):
 
     places: Mapping[str, Novelty] = {}
     data: Mapping[str, str] = {}
-    address: str = ""
+    addresses: Sequence[str] = ()
     inside: Sequence[str] = ()
     secrets: AbstractSet[str] = frozenset()
 
@@ -137,15 +126,16 @@ def reach_of(kind: Kind, body: JSONObject) -> Reach:
     unknown = {} if tag in variant.variants else {tag: Novelty.HOST}
     places = others or unknown
     # A bucket has no credentials of its own.
-    address = ", ".join(text for text, sort in others.items() if sort is not Novelty.BUCKET)
+    addresses = [text for text, sort in others.items() if sort is not Novelty.BUCKET]
     if main := filled(form, parts).removeprefix(" by "):
         novelty = Novelty.HOST if "endpoint" in parts else Novelty(sort)
         novelty = Novelty.INTEGRATION if variant.addressed_by.get(tag) in parts else novelty
         places = {main: novelty, **others}
         address = filled(form if sort == Novelty.HOST.value else form[1:], parts)
+        addresses = [re.sub("^ (at|by) ", "", address)] if address else []
     inside = [f"{word} {text}" for word, text in parts.items() if word in INSIDE]
     secrets = [_ANY] if unknown else [item.name for item in variant.fields_of(outer) if item.secret]
-    return Reach(places, data, re.sub("^ (at|by) ", "", address) or tag, inside, frozenset(secrets))
+    return Reach(places, data, addresses or [tag], inside, frozenset(secrets))
 
 
 def _others(variant: Variant, tag: str, outer: JSONObject) -> Iterator[tuple[str, Novelty]]:
@@ -161,8 +151,7 @@ def _others(variant: Variant, tag: str, outer: JSONObject) -> Iterator[tuple[str
         names = {n for n in names if looks_like_address(n) or isinstance(config[n], Mapping)}
     for path, leaf in leaves({name: config[name] for name in sorted(names)}) if names else ():
         words = [part for part in path if isinstance(part, str)]
-        hosts = [_shown(word) for word in words if _ADDRESS.search(word)]
-        yield from ((f"{tag} {host}", Novelty.HOST) for host in hosts)
+        yield from ((f"{tag} {word}", Novelty.HOST) for word in words if _ADDRESS.search(word))
         text, is_address = canonical_host(_shown(leaf)), looks_like_address(words[-1])
         if leaf in (None, "") or leaf.__class__ is bool:
             continue
@@ -173,7 +162,7 @@ def _others(variant: Variant, tag: str, outer: JSONObject) -> Iterator[tuple[str
                 yield f"{words[-1]} {text}", Novelty.INTEGRATION
         elif not is_address and "bucket" in words[-1]:
             yield f"s3://{text}", Novelty.BUCKET
-        elif is_address or _ADDRESS.search(text):
+        elif is_address or (leaf.__class__ is not float and _ADDRESS.search(text)):
             yield f"{tag} {text}", Novelty.HOST
     for extra in variant.extras:
         if outer.get(extra.name) and extra.name != variant.addressed_by.get(tag):
@@ -226,10 +215,11 @@ class Known(Struct, frozen=True, dict=True):
     @cached_property
     def _senders(self) -> Mapping[str | None, Sequence[_Sender]]:
         """What sends, by the id of the project: what was applied, and the live objects."""
-        matching, used = self.matching, dict[Identity, AbstractSet[SecretSource | str]]()
+        matching, used = self.matching, dict[Identity, AbstractSet[SecretId]]()
         senders = defaultdict[str | None, list[_Sender]](list)
         for address, entry in matching.inventory.entries.items():
             was, kind, identity = entry.was, matching.kinds[address.kind], (address.kind, entry.id)
+            used[identity] = matching.secrets_of(address, entry)
             if was is None or not kind.variants:
                 continue
             live = matching.live.by_identity.get(identity)
@@ -238,8 +228,6 @@ class Known(Struct, frozen=True, dict=True):
             if was.lifecycle.ignore_changes:
                 fields = live_fields(kind, live.body) if live is not None else {}
                 spec = with_live_values(spec, fields, was.lifecycle)
-            sources = (source for _, ref in secret_refs(was.spec) for source in ref.sources)
-            used[identity] = {item for of in sources for item in ids_of(of, entry.contents)}
             senders[pair.parent_id].append((entry.id, kind, spec, used[identity]))
         for item in matching.live.by_identity.values():
             kind, secrets = matching.kinds[item.kind], used.get(item.identity, frozenset())
@@ -256,13 +244,13 @@ class Known(Struct, frozen=True, dict=True):
         return self._users[parent_id]
 
     @cached_property
-    def receivers(self) -> Mapping[SecretSource | str, Collection[str]]:
+    def receivers(self) -> Mapping[SecretId, Collection[str]]:
         """Where declarations and their objects send a secret, by its reference and content."""
-        receivers = defaultdict[SecretSource | str, dict[str, None]](dict)
+        receivers = defaultdict[SecretId, dict[str, None]](dict)
         for _, kind, body, secrets in chain(*self._senders.values()):
-            address = reach_of(kind, body).address if secrets else ""
+            addresses = reach_of(kind, body).addresses if secrets else ()
             for item in secrets:
-                receivers[item][address] = None
+                receivers[item].update(dict.fromkeys(addresses))
         return receivers
 
     def _runs(self, kind: Kind, body: JSONObject) -> bool:
@@ -320,15 +308,16 @@ class _Judge(Struct, frozen=True):
         new = {key for key in keys if users.get(key, set()) <= but}
         source = (f"{PARENT} {change.parent_name}",) if change.parent_name else ()
         inside, data = (*source, *reach.inside), tuple(reach.data)
+        address = ", ".join(reach.addresses)
         for place in [place for place in reach.places if (place, None) in new]:
             sort = reach.places[place]
-            yield NewPlace(sort, place, reach.address, inside=inside, again=again)
+            yield NewPlace(sort, place, address, inside=inside, again=again)
         if places := [
             at for at in reach.places if (at, data) in new and (data or (at, None) not in new)
         ]:
             differs = bool(own.places) and own.data.keys() != reach.data.keys()
             before, inside = (own.exported, ()) if differs else ("", source)
-            sent = (", ".join(places), reach.address, reach.exported, before, inside, again)
+            sent = (", ".join(places), address, reach.exported, before, inside, again)
             yield NewPlace(Novelty.QUERY, *sent)
 
     def secrets(self) -> Iterator[NewPlace]:
@@ -338,10 +327,10 @@ class _Judge(Struct, frozen=True):
         secret says where behind it: one that no applied declaration uses counts, too.
         """
         change, own, known = self.change, self.own, self.known
-        inventory = known.matching.inventory
-        address, former = self.reach.address or str(change.address), dict[str, list[str]]()
-        is_mere = not self.reach.inside and (address, None) in known.users(change.parent_id)
-        stored = [own.address] if inventory.record is None and own.secrets else []
+        reach, inventory = self.reach, known.matching.inventory
+        address, former = ", ".join(reach.addresses) or str(change.address), dict[str, list[str]]()
+        is_mere = not reach.inside and (address, None) in known.users(change.parent_id)
+        stored = own.addresses if inventory.record is None and own.secrets else ()
         notes = [note for note in change.secrets if note.use.sent]
         for note in notes:
             ids = {of.origin: ids_of(of, inventory.contents) for of in note.ref.sources}
@@ -351,17 +340,21 @@ class _Judge(Struct, frozen=True):
             if ids and inventory.record is not None and (note.former or is_unknown):
                 text = f"{note.path[-1]} {', '.join(ids)}"
                 yield NewPlace(Novelty.REFERENCE, address, address, text, note.former)
-        sent = [origin for origin, to in former.items() if to and address not in to]
+        sent = {name: to for name, to in former.items() if to and not {*reach.addresses} <= {*to}}
         what = [f"{'secret' if len(sent) == 1 else 'secrets'} {', '.join(sent)}"] if sent else []
         given = {str(note.path[-1]) for note in notes}
-        kept = (own.secrets & self.reach.secrets) - given - ({_ANY} if given else set())
-        is_moved = address not in (own.address, self.was.address)
-        if change.action is Action.UPDATE and kept and is_moved:
+        kept = (own.secrets & reach.secrets) - given - ({_ANY} if given else set())
+        before = [*own.addresses, *self.was.addresses]
+        if change.action is Action.UPDATE and kept and not {*reach.addresses} <= {*before}:
             what.append("stored credentials")
-        if what and self.reach.address:
-            others = [*dict.fromkeys(chain(*(former[origin] for origin in sent)))][:_MOST_FORMER]
-            before = own.address if own.address not in ("", address) else ", ".join(others)
-            yield NewPlace(Novelty.SECRET, address, address, " and ".join(what), before)
+            sent[what[-1]] = before
+        if what:
+            known_to_all = set.intersection(*map(set, sent.values()))
+            new = ", ".join(at for at in reach.addresses if at not in known_to_all)
+            is_other = own.addresses and own.addresses != reach.addresses
+            others = dict.fromkeys(own.addresses if is_other else chain(*sent.values()))
+            before = [at for at in others if at not in reach.addresses][:_MOST_FORMER]
+            yield NewPlace(Novelty.SECRET, new, new, " and ".join(what), ", ".join(before))
 
 
 def _after(change: Change, match: Match, live: JSONObject) -> JSONObject:

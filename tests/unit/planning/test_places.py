@@ -414,7 +414,7 @@ def test_r1_what_another_project_sends_under_the_same_name_or_key_is_new(
         ({"line": "host=evil.example port=1"}, ["host=evil.example port=1"]),
         ({"to": "me@evil", "v6": "2001:db8::1"}, ["me@evil", "2001:db8::1"]),
         ({"host": "evil", "port": 9}, ["evil", "9"]),
-        ({"topic": "orders", "size": 1.5, "on": True, "none": None, "time": "10:30"}, []),
+        ({"topic": "orders", "size": 1.23e29, "on": True, "none": None, "time": "10:30"}, []),
     ],
     ids=lambda item: str(item)[:40],
 )
@@ -474,6 +474,48 @@ def test_the_content_of_a_secret_file_is_known_under_another_name() -> None:
         known = replace(base, every=every, contents={"file:copy.txt": content})
         plan = planned(desired_of(WEB, lake, pond), live, base=known)
         assert texts(plan, Novelty.SECRET) == expected
+
+
+A_B = ["a.example", "b.example"]
+INSIDE = {"url": "https://u@x.example"}
+
+
+@pytest.mark.parametrize(
+    ("brokers", "given", "text", "before"),
+    [
+        (["a.example", "c.example"], {}, "stored credentials -> Kafka c.example", "b.example"),
+        (["c.example", *A_B], {}, "stored credentials -> Kafka c.example", ""),
+        (["b.example", "a.example"], {}, "", ""),
+        (["a.example"], {"to": "db.example:5432", "key": USER}, "", ""),
+    ],
+)
+def test_of_several_addresses_those_that_are_new_get_a_secret(
+    brokers: list[str], given: dict[str, Any], text: str, before: str
+) -> None:
+    """The new one was cut out of the middle of a long list."""
+    lake = export(destination=of_type("Kafka", brokers=A_B, inside=INSIDE, **given))
+    now = export(destination=of_type("Kafka", brokers=brokers, inside=INSIDE, **given))
+    found = [item for item in new_in(changed(now, before=(lake,))) if item.sort is Novelty.SECRET]
+    expected = [(text, before and f"Kafka {before}")] if text else []
+    assert [(item.shown, item.before) for item in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "version", "expected"),
+    [("two.example", None, 0), (EVIL, None, 1), ("two.example", "2", 1)],
+)
+def test_secrets_that_files_without_a_commit_sent_are_known_by_their_hash(
+    host: str, version: str | None, expected: int
+) -> None:
+    """Those of an object that nothing changes counted as sent to a new address."""
+    applied = pond(postgres("two.example"))
+    now = desired_of(WEB, LAKE, replace(pond(postgres(host)), secret_version=version))
+    live = live_of(live_project(), live_of_export(LAKE), live_of_export(applied))
+    base = inventory_of(desired_of(WEB, LAKE, applied), live, now)
+    entry = replace(base.every[applied.address], commit=None, was=None)
+    base = replace(base, every={**base.every, applied.address: entry})
+    plan = planned(now, live, base=base, options=PlanOptions(rotate=("*",)))
+    assert len(dangers(plan)) == expected
 
 
 @pytest.mark.parametrize(
