@@ -87,11 +87,12 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         contents = self._contents(desired.secret_users)
         secret = {at for users in desired.secret_users.values() for at in users}
         hashes = {at: hash_of_secrets(desired.resources[at], contents) for at in secret}
-        today = Inventory(hashes=hashes, contents=contents, trusted=self._trusted())
         tip = repository.fetched(REMOTE, self.ref) if push else repository.tip(self.ref)
+        newest = repository.commit(f"{tip}^1") if tip is not None else None
+        today = Inventory(hashes=hashes, contents=contents, trusted=self._trusted(newest))
         if head is None or tip is None:
             return today
-        entries, newest = read_entries(repository, tip), repository.commit(f"{tip}^1")
+        entries = read_entries(repository, tip)
         if newest is None and repository.is_shallow:
             raise _lacking(f"the newest applied commit, the parent of {tip[:7]}")
         if newest is None:
@@ -108,13 +109,17 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         former, elsewhere = self.configuration(newest, frozenset()), dict(self._elsewhere(every))
         return replace(today, every=every, elsewhere=elsewhere, former=former, record=record)
 
-    def _trusted(self) -> Mapping[Address, Resource]:
-        """Return the resources of the trusted branch, none if it is unknown or has errors.
+    def _trusted(self, newest: str | None) -> Mapping[Address, Resource]:
+        """Return the resources of the trusted branch, none if it has errors.
 
-        Nothing was applied from files with errors, and what was applied counts by itself.
+        If it is unknown, those of the newest applied commit, but not in a job: whoever may push
+        writes that. Nothing was applied from files with errors, and what was applied counts by
+        itself.
         """
         with suppress(GitUnavailable):
-            return self.configuration(self._branch.commit).resources if self._branch else {}
+            other = None if is_job(self.environ) else newest
+            commit = self._branch.commit if self._branch else other
+            return self.configuration(commit).resources if commit else {}
         return {}
 
     def _contents(self, refs: Iterable[SecretRef], commit: str | None = None) -> Mapping[str, str]:
@@ -257,8 +262,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
     def _differing(self, source: GitSource) -> list[str]:
         """Return the files that the workspace and a source do not have in common, sorted."""
         contents = self.loaded.files
-        matches = files_by_glob(source, self.loaded.globs)
-        selected = {name for names in matches.values() for name in names}
+        selected = set[str]().union(*files_by_glob(source, self.loaded.globs).values())
         changed = {name for name, content in contents.items() if not source.has(name, content)}
         return sorted(changed | (selected - contents.keys()))
 

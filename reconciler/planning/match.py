@@ -21,7 +21,14 @@ from reconciler.model.live import (
     is_same_id,
 )
 from reconciler.model.plan import AMBIGUOUS, UNRESOLVED, Refusal, Unmanaged
-from reconciler.model.resource import Desired, Entry, ParentRef, Resource, State
+from reconciler.model.resource import (
+    DEFAULT_LIFECYCLE,
+    Desired,
+    Entry,
+    ParentRef,
+    Resource,
+    State,
+)
 from reconciler.model.settings import Policy
 from reconciler.model.text import fits_any, listed, printable, quoted, several
 from reconciler.model.values import MISSING, Address, Path, SecretSource, secret_refs, value_at
@@ -305,7 +312,9 @@ class _Matcher(Struct, dict=True):
                     if is_moved and match.resource.pinned_id is None and not reason:
                         self.left_by_moves[address] = live
                 continue
-            was = entry.was or Resource(address, {"name": live.name})
+            trusted = self.inventory.trusted.get(address)
+            kept = trusted.lifecycle if trusted is not None else DEFAULT_LIFECYCLE
+            was = entry.was or Resource(address, {"name": live.name}, lifecycle=kept)
             self.claims[identity] = [address]
             self.removed[address] = Match(was, kind, live, live.parent_id)
             if reason:

@@ -225,7 +225,8 @@ def loosened(draft: Draft) -> Iterator[Note]:
     is_known = draft.context.inventory is not None
     for address, match in draft.matching.matches.items() if is_known else ():
         was = inventory.was(address, match.live)
-        is_new = inventory.declared(address, match.live).applied is None
+        identity = match.live.identity if match.live is not None else None
+        is_new = was is None or identity not in inventory.by_object
         for text in _of_resource(match.resource, was, is_new=is_new):
             texts.setdefault(text, []).append(address)
     # Removed protection comes first: other texts begin with a backtick.

@@ -125,7 +125,9 @@ class Planned:
         for address, item in self.identity.matched.items():
             was = self.record.declared(item)
             if not self.world.no_inventory:
-                texts = loosened(self.now[address], was, self.record.trusted.get(address))
+                before = was or self.record.trusted.get(address)
+                is_new = not before or not item or item.id not in self.record.of_object
+                texts = loosened(self.now[address], before, is_new=is_new)
                 self.loosened |= {(text, address) for text in texts}
             if item and not self.now[address].absent and address not in self.left_out:
                 fields = dropped(was, self.now[address], item)
@@ -203,11 +205,10 @@ def _permits(resource: Resource) -> set[str]:
     return found if resource.protected else found | {"protect"}
 
 
-def loosened(resource: Resource, was: Resource | None, merged: Resource | None) -> set[str]:
+def loosened(resource: Resource, before: Resource | None, *, is_new: bool) -> set[str]:
     """Return what a resource permits and did not when it was applied, or merged if it is new."""
-    before = was or merged
     own = _permits(resource) - (_permits(before) if before else set())
-    return own if was else {text for text in own if text.startswith("beside")}
+    return {text for text in own if text.startswith("beside")} if is_new else own
 
 
 # What the options that select resources leave out (docs/planning.md, Select resources)

@@ -20,7 +20,7 @@ class Record:
     behind
         The entries that are not current.
     trusted
-        What the trusted branch declares.
+        What the trusted branch declares, or else the newest applied commit if it is no job.
     elsewhere
         The removed addresses that other files may declare.
     is_older
@@ -37,16 +37,16 @@ class Record:
         self.applied = {
             key: was for key, entry in self.entries.items() if (was := self.at(entry.commit, key))
         }
-        has_trusted = world.default is not None and not world.no_inventory
-        files = world.commits[world.default or 0].files
-        self.trusted = declared(files, world.environment) if has_trusted else {}
+        is_own = world.default is None and self.exists and not world.job
+        trusted = None if world.no_inventory else world.newest if is_own else world.default
+        files = world.commits[trusted or 0].files
+        self.trusted = declared(files, world.environment) if trusted is not None else {}
         self.of_object = {entry.id: key for key, entry in self.entries.items()}
         self.behind = {key for key in self.entries if not self._is_current(key)}
         self.elsewhere = self._elsewhere()
-        files, newest = world.commits[world.head].files, world.newest
-        is_ancestor = world.head in world.ancestors(newest)
+        is_ancestor = world.head in world.ancestors(world.newest)
         self.is_older = self.exists and not world.rollback and is_ancestor
-        self.is_older &= world.commits[newest].files != files
+        self.is_older &= world.commits[world.newest].files != world.commits[world.head].files
 
     def at(self, commit: int | None, address: str) -> Resource | None:
         """Return how the files at a commit declare an address, None if they do not."""
@@ -57,10 +57,9 @@ class Record:
 
     def _is_known(self, entry: Entry) -> bool:
         """Return whether the commit of an entry is one to believe."""
-        if entry.commit is None or entry.commit == LOST:
-            return entry.commit is None and not self.world.job
-        trusted = self.world.first_parents(self.world.default)
-        return not self.world.job or entry.commit in trusted
+        if self.world.job:
+            return entry.commit in self.world.first_parents(self.world.default)
+        return entry.commit != LOST
 
     def _counts(self, address: str, entry: Entry) -> bool:
         """Return whether the files at its commit declare it by its name, in its project."""

@@ -86,7 +86,7 @@ def _why(plan: Planned, item: Live) -> str:
         return "ambiguous"
     if address in plan.now:
         return "not-selected" if plan.now[address].absent else "declared-inside"
-    was = plan.record.applied.get(address)
+    was = plan.record.applied.get(address) or plan.record.trusted.get(address)
     if address and was and was.protected:
         return "protect"
     if address in identity.left:
