@@ -210,10 +210,15 @@ def _ways_on(duplicate: Duplicate) -> str:
     first = "take it out of `policy.ignore`, then " if duplicate.is_ignored else ""
     inside = " and all that is in it" if duplicate.inside else ""
     return (
-        f"if it was renamed in the service, {first}set `lifecycle: {{renamed_from: [{name}]}}` to "
-        f"restore the configured name, or `name: {name}` to keep the new one; {both}; to decide "
-        f"later, pass --exclude {address}{inside}"
+        f"if it was renamed in the service, {first}{to_rename(live.name)} to restore the "
+        f"configured name, or `name: {name}` to keep the new one; {both}; to decide later, pass "
+        f"--exclude {address}{inside}"
     )
+
+
+def to_rename(name: str) -> str:
+    """Return what lets a resource find, and rename, the object of another name."""
+    return f"set `lifecycle: {{renamed_from: [{yaml_text(name)}]}}`"
 
 
 def look_alike_notes(draft: Draft) -> Iterator[Note]:
@@ -281,7 +286,7 @@ def _alike_note(draft: Draft, change: Change, items: Sequence[LiveObject], liken
 def _way_to(draft: Draft, change: Change, live: LiveObject) -> str:
     """Return how a resource becomes the one of an object, in all environments if possible."""
     if live.parent_id == change.parent_id and not is_of_other_tool(live.name):
-        return f"set `lifecycle: {{renamed_from: [{yaml_text(live.name)}]}}`"
+        return to_rename(live.name)
     pin = f"id: {printable(live.id)}"
     if draft.environment:
         pin = f"overrides: {{{draft.environment}: {{{pin}}}}}"

@@ -30,7 +30,7 @@ from reconciler.model.settings import (
 from reconciler.model.text import fits_any, joined, listed, near_miss, printable, quoted, several
 from reconciler.model.values import JSON, MISSING, Address, Path, path_text, value_at
 from reconciler.planning.draft import Draft, Synonyms
-from reconciler.planning.duplicates import refusal_of
+from reconciler.planning.duplicates import refusal_of, to_rename
 from reconciler.planning.match import Match, Matching
 from reconciler.planning.select import PrunedObject, Trusted
 
@@ -38,6 +38,7 @@ Obstacle: TypeAlias = tuple[str, str, str]
 """A rule, why an object prevents the deletion of what contains it, and the fix."""
 _ABSENT = "to delete unmanaged objects, too, declare what contains them with `state: absent`"
 _ALLOW_REPLACE = "set `lifecycle: {allow_replace: true}` on it, or pass --allow-replace"
+READS_VARIABLE = "name reads a variable that has another value now"
 _UNPROTECT = "set `lifecycle: {protect: false}` on it, merge and apply that; then remove it"
 UNMANAGED: Obstacle = ("unmanaged-inside", "which no resource declares", _ABSENT)
 _NOT_SELECTED: Obstacle = (
@@ -112,7 +113,7 @@ def unclear(draft: Draft) -> Iterator[Refusal]:
 def protected(draft: Draft) -> Iterator[Refusal]:
     """Refuse to delete or replace what has `lifecycle.protect`, removed resources included.
 
-    It holds in the files, in what was applied, and on the trusted branch: two changes lift it.
+    It holds in the files, in what was applied, and in a trusted commit: two changes lift it.
     """
     by_identity = draft.matching.live.by_identity
     inventory = draft.matching.inventory
@@ -234,7 +235,17 @@ def replacement_not_allowed(draft: Draft) -> Iterator[Refusal]:
         allowed = resource is not None and resource.lifecycle.allow_replace
         if change.action is Action.REPLACE and not allowed:
             text = f"{change.address} must be replaced, which loses its id and history"
-            yield _refusal(draft, "allow_replace", change.address, text, _ALLOW_REPLACE)
+            fix = _to_replace(draft.matching, change)
+            yield _refusal(draft, "allow_replace", change.address, text, fix)
+
+
+def _to_replace(matching: Matching, change: Change) -> str:
+    """Return what allows a replacement, or avoids it: to rename what a variable renamed."""
+    above = matching.matches[change.address].parent_address
+    name = matching.name_before(above) if above is not None else None
+    if above is None or name is None or matching.inventory.every[above].id != change.old_parent_id:
+        return _ALLOW_REPLACE
+    return f"{to_rename(name)} on {above}, whose {READS_VARIABLE}"
 
 
 def left_by_move(draft: Draft) -> Iterator[Refusal]:

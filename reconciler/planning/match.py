@@ -122,6 +122,20 @@ class Matching(Struct, frozen=True, dict=True):
         refs = secret_refs(was.spec) if was is not None else ()
         return {item for _, ref in refs for of in ref.sources for item in ids_of(of, contents)}
 
+    def name_before(self, address: Address) -> str | None:
+        """Return the name of the recorded object that a create leaves because of a variable.
+
+        The files at its commit declare another name than the recorded one: only a variable that
+        the name reads can have changed since.
+        """
+        entry, match = self.inventory.every.get(address), self.matches.get(address)
+        if entry is None or entry.was is None or match is None or match.live is not None:
+            return None
+        live = self.live.by_identity.get((address.kind, entry.id))
+        if live is None or live.identity in self.owners or live in self.ignored:
+            return None
+        return entry.name if live.name.strip() == entry.name != entry.was.name else None
+
     @property
     def resources(self) -> Mapping[Address, Match]:
         """The resources, with those that the policy ignores and ambiguous ones."""

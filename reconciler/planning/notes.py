@@ -23,9 +23,9 @@ from reconciler.model.text import (
 )
 from reconciler.model.values import Address, secret_refs
 from reconciler.planning.draft import Draft
-from reconciler.planning.duplicates import collision_notes, look_alike_notes
-from reconciler.planning.guards import rule_notes
-from reconciler.planning.inventory import Inventory
+from reconciler.planning.duplicates import collision_notes, look_alike_notes, to_rename
+from reconciler.planning.guards import READS_VARIABLE, rule_notes
+from reconciler.planning.inventory import Applied, Inventory
 
 NO_INVENTORY = "no-inventory"
 """The note that says why nothing is known of what was applied."""
@@ -87,7 +87,7 @@ def _of_inventory(draft: Draft, inventory: Inventory) -> Iterator[Note]:
             f"{'it was' if count == 1 else 'they were'} squashed",
         )
     items = [
-        f"{address} ({entry.uncounted})"
+        f"{address} ({_uncounted(draft, address, entry)})"
         for address, entry in sorted(inventory.every.items())
         if entry.uncounted
     ]
@@ -108,6 +108,13 @@ def _of_inventory(draft: Draft, inventory: Inventory) -> Iterator[Note]:
         has = f"; its name has {listed(map(_with_id, named), _MOST)}" if named else ""
         yield Note("gone", f"deleted in the service, id {printable(entry.id)}{has}", about=address)
     yield from _deleted_in_service(draft, inventory)
+
+
+def _uncounted(draft: Draft, address: Address, entry: Applied) -> str:
+    """Return why an entry does not count, and what renames an object that only a variable left."""
+    name = draft.matching.name_before(address)
+    rename = f"its {READS_VARIABLE}; to rename it, {to_rename(name)}" if name else ""
+    return rename or entry.uncounted
 
 
 def _beside(draft: Draft, address: Address, entry: Entry) -> list[LiveObject]:

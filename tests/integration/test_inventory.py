@@ -247,6 +247,31 @@ def test_a_re_pointed_project_takes_no_other_one_over(repo: Repo) -> None:
     assert "may be it by their names" in " ".join(ran.out.split())
 
 
+@only_local
+def test_a_name_that_reads_a_variable_says_how_to_rename(repo: Repo) -> None:
+    """It read like a new project and a move, with a hint that loses the history."""
+
+    def write_with(**lifecycle: Any) -> None:
+        names = {key: f"{key} ${{env:RECONCILER_VAR_N}}" for key in ("web", "a")}
+        web, a = ({"name": names[key], "lifecycle": lifecycle.get(key, {})} for key in names)
+        write(repo.folder, {"resources.yaml": declared({"web": web}, a=a, b={})})
+        repo.git.commit()
+
+    write_with()
+    repo.run("apply", "--auto-approve", environ={"RECONCILER_VAR_N": "one"})
+    repo.env["RECONCILER_VAR_N"] = "two"
+    plan = repo.plan(code=5)
+    former = {key: f"set `lifecycle: {{renamed_from: ['{key} one']}}`" for key in ("web", "a")}
+    why = "name reads a variable that has another value now"
+    (note,) = (note["message"] for note in plan["notes"] if note["code"] == "not-counted")
+    assert f"batch_export.a (its {why}; to rename it, {former['a']})" in note
+    assert f"project.web (its {why}; to rename it, {former['web']})" in note
+    hints = {item["allow"] for item in plan["refusals"]}
+    assert hints == {f"{former['web']} on project.web, whose {why}"}
+    write_with(**{key: {"renamed_from": [f"{key} one"]} for key in former})
+    assert repo.changes() == ["update project.web", "update batch_export.a"]
+
+
 def http(token: str) -> dict[str, Any]:
     """Return an export to an address where the token decides who receives the data."""
     config = {"url": "https://eu.i.posthog.com/batch/", "token": token}
