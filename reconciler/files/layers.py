@@ -440,6 +440,7 @@ _IN_FILE = (
     " and must not be written in a file",
     "use a reference such as ${secret:env:NAME}, and rotate the secret if the file was ever shared",
 )
+_FILLED_IN = ", but this reference is filled in as plain text"
 _WHOLE = "use one reference for the whole value, such as ${secret:env:NAME}"
 _EMPTY = "use a reference such as ${secret:env:NAME}, or null to clear what the service has"
 
@@ -449,11 +450,12 @@ def _report_literal(path: Path, places: Places, check: CheckContext, *, in_addre
     written = str(value_at(layer.value, nearest))
     if in_address:
         hint = "remove the credentials: everyone with read access sees the address; rotate them "
-        reason, hint = _IN_FILE[0], f"{hint}if the file was ever shared"
+        reason = _FILLED_IN if holds_reference(written) else _IN_FILE[0]
+        hint = f"{hint}if the file was ever shared"
     elif "${secret:" in written:
         reason, hint = " and must not be written in a file, not even in part", _WHOLE
     elif holds_reference(written):
-        reason = ", but this reference is filled in as plain text"
+        reason = _FILLED_IN
         hint = "use ${secret:env:NAME} or ${secret:file:PATH}"
     elif not written.strip():
         reason, hint = " and must not be empty", _EMPTY

@@ -157,6 +157,13 @@ def test_security_4_a_credential_in_a_plain_field_is_refused_even_if_it_is_liste
     assert job.service.environ()["RECONCILER_API_KEY"] not in ran.out + ran.err
 
 
+def test_security_4_a_credential_in_an_address_is_refused_from_a_variable_too(job: Job) -> None:
+    job.write(PLAIN["prefix"].replace("REF", "h.example/?token=${env:REGION}"), "env: [REGION]")
+    message = "is a secret, but this reference is filled in as plain text"
+    job.refused("plan", message, "remove the credentials", environ={"REGION": SECRET})
+    assert job.run("plan", {"REGION": "eu"}).code == 0
+
+
 def test_security_4_listed_and_prefixed_variables_are_read(job: Job) -> None:
     job.write(WEB % "'${env:REGION} ${env:RECONCILER_VAR_SORT_KEY}'", "env: [REGION]")
     ran = job.run("plan", {"REGION": "Europe", "RECONCILER_VAR_SORT_KEY": "day"})
