@@ -190,7 +190,9 @@ def test_trap_15_28_an_unaligned_range_is_aligned_in_the_plan(dialect: str, begi
         ("Lake --since-pause", "no pause is known"),
         ("Lake nope --gaps", "nothing matches 'nope'"),
         ("Lake --project Moor --gaps", "nothing matches 'Moor'"),
-        ("Lake --cancel --log-file x", "--log-file is not written by --cancel"),
+        ("Lake --cancel --log-file x", "--cancel excludes --log-file"),
+        ("Lake --cancel --dry-run", "--cancel excludes --dry-run"),
+        ("Lake --cancel --to 2026-10-19", "--cancel excludes --to"),
     ],
 )
 def test_an_invalid_command_sends_nothing(words: str, message: str, world: Simulated) -> None:

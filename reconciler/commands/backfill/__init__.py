@@ -38,6 +38,18 @@ if TYPE_CHECKING:
     from reconciler.model.run import BackfillPlan
 
 _WINDOW = "7d"
+# Options that only starting has: `--cancel` would cancel everything in spite of them.
+_OF_STARTS = {
+    "dry_run": "--dry-run",
+    "failed": "--failed",
+    "first": "--from",
+    "gaps": "--gaps",
+    "last": "--to",
+    "log_file": "--log-file",
+    "since": "--since",
+    "since_pause": "--since-pause",
+    "wait": "--wait",
+}
 
 
 @command(
@@ -76,8 +88,9 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     from reconciler.commands.backfill.starting import cancel_backfills
 
     if options["cancelled"]:
-        if options["log_file"] is not None:
-            raise BadUsage("--log-file is not written by --cancel", hint="omit --log-file")
+        for name, flag in _OF_STARTS.items():
+            if options[name]:
+                raise BadUsage(f"--cancel excludes {flag}", hint="omit one of them")
         if len(names) != 1 or options["project"]:
             raise BadUsage("--cancel needs one NAME")
         workspace = workspace_of(options)
