@@ -150,13 +150,24 @@ class Draft(Struct, frozen=True, dict=True):
         return {address for item in self.duplicates for address in item.addresses}
 
     @cached_property
-    def unmanaged(self) -> Sequence[LiveObject]:
+    def remaining(self) -> Sequence[LiveObject]:
         """The objects that no resource claims, except deleted ones and children of those."""
         matching, kinds = self.matching, self.matching.kinds
         removed = [match.live for match in matching.removed.values() if match.live is not None]
-        unmanaged = [
+        remaining = [
             item
             for item in (*matching.unmanaged, *removed)
             if not {item.identity, (kinds[item.kind].parent, item.parent_id)} & self.deleted
         ]
-        return sorted(unmanaged, key=lambda item: (item.kind, item.name, item.id))
+        return sorted(remaining, key=lambda item: (item.kind, item.name, item.id))
+
+    @cached_property
+    def unmanaged(self) -> Sequence[LiveObject]:
+        """What remains, except objects of removed resources that are not selected."""
+        removed = self.matching.removed.items()
+        others = {
+            match.live.identity
+            for address, match in removed
+            if match.live is not None and address not in self.selected.addresses
+        }
+        return [item for item in self.remaining if item.identity not in others]

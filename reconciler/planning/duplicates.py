@@ -311,7 +311,7 @@ def collision_notes(draft: Draft) -> Iterator[Note]:
     others: dict[Parts, list[tuple[str, Address]]] = defaultdict(list)
     watched = {change.address for change in draft.changes} - refused
     ignored = {item.identity: item for item in matching.ignored if watched}
-    for item in (*draft.unmanaged, *ignored.values()) if users else ():
+    for item in (*draft.remaining, *ignored.values()) if users else ():
         _, parts = place_of(matching.kinds[item.kind], item.body)
         resources = [one for one in users.get(parts, ()) if one.address not in refused]
         if item.identity in ignored:

@@ -422,6 +422,18 @@ def test_a_resource_that_the_policy_ignores_is_not_a_removed_one(repo: Repo) -> 
     assert repo.plan(code=5)["leaving"] == []
 
 
+@only_local
+def test_a_removed_resource_that_is_not_selected_is_not_unmanaged(repo: Repo) -> None:
+    """The summary of a partial plan called it unmanaged, although it was applied here."""
+    repo.applied(a={}, b={})
+    repo.call("PATCH", "b", {"name": "B"})
+    repo.commit()
+    options = [(), ("--exclude", "batch_export.a"), ("--kind", "project")]
+    plans = [repo.plan(*words)["unmanaged"] for words in options]
+    names = [{item["name"] for item in plan} - {"Default project"} for plan in plans]
+    assert names == [{"B"}, {"B"}, set()]
+
+
 def test_an_entry_that_does_not_count_leaves_nothing_to_send(repo: Repo) -> None:
     """What is written is the hash of now, and the next plan is empty."""
     repo.applied(a=secret_in("ONE"))
