@@ -255,11 +255,14 @@ def entry_lines(entry: Entry, options: RenderOptions, *, are_dangers_above: bool
         yield from fields[:most]
         if len(fields) > most:
             yield f"      … {several(len(fields) - most, 'more line')} (list: --verbose)"
-    for remark in entry.remarks:
-        is_above = are_dangers_above and remark.severity is Severity.DANGER
-        yield from _remark(
-            replace(remark, message="", whom="") if is_above else remark, entry, style
-        )
+    remarks = (
+        Remark(item.rule, item.severity, "")
+        if are_dangers_above and item.severity is Severity.DANGER
+        else item
+        for item in entry.remarks
+    )
+    for remark in dict.fromkeys(remarks):
+        yield from _remark(remark, entry, style)
     for note in entry.notes:
         yield from wrapped(note, "      note: ", style, Colour.DIM)
 

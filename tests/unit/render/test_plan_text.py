@@ -176,6 +176,7 @@ def test_plan_v7_what_each_of_two_deleted_projects_loses_is_shown() -> None:
     for key, what in lost:
         assert f'!! delete project.{key} "{key.title()}": deletes {what}' in plan_as_text(plan)
         assert f'`delete project.{key} "{key.title()}"`: deletes {what}' in plan_as_markdown(plan)
+    assert plan_as_text(plan).count("!! project-lost") == 1
 
 
 def test_r14_one_new_object_that_differs_has_its_own_entry_first() -> None:
