@@ -16,6 +16,7 @@ from reconciler.model.run import (
     NO_END,
     BackfillEnd,
     BackfillPlan,
+    BackfillRow,
     BackfillState,
     LogEntry,
     LogReport,
@@ -325,6 +326,16 @@ def ends_as_text(ended: Sequence[ObjectBackfills], options: RenderOptions, envir
         one = [ended[0].address] if len(ended) == 1 else []
         lines += ["", "Show the runs, and what is missing then:"]
         lines += [f"  {command('runs' if one else 'status', *one)}", f"  {command('gaps', *one)}"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def running_as_text(address: Address, name: str, rows: Iterable[BackfillRow]) -> str:
+    """Return a line for every backfill that is to be cancelled."""
+    lines = [" ".join(printable(cell.text) for cell in name_line(address, name))]
+    for row in rows:
+        first, last = (moment_as_option(it) if it else "-" for it in (row.start, row.end))
+        ended = f"{row.finished_runs or 0} of {row.total_runs or '?'} runs ended"
+        lines.append(f"  cancel {first} to {last}  {ended} (backfill {printable(row.id)})")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -192,6 +192,7 @@ def test_trap_15_28_an_unaligned_range_is_aligned_in_the_plan(dialect: str, begi
         ("Lake --project Moor --gaps", "nothing matches 'Moor'"),
         ("Lake --cancel --log-file x", "--cancel excludes --log-file"),
         ("Lake --cancel --dry-run", "--cancel excludes --dry-run"),
+        ("Lake --cancel --format json", "--cancel excludes --format json"),
         ("Lake --cancel --to 2026-10-19", "--cancel excludes --to"),
     ],
 )
@@ -355,7 +356,7 @@ def test_a_backfill_is_reported_if_its_row_is_hidden(begin: Begin) -> None:
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
 def test_running_backfills_are_cancelled(dialect: str, begin: Begin) -> None:
-    """Also one whose answer is lost, but not one that ended meanwhile.
+    """After approval. Also one whose answer is lost, but not one that ended meanwhile.
 
     Those that were cancelled before an error are named.
     """
@@ -364,7 +365,12 @@ def test_running_backfills_are_cancelled(dialect: str, begin: Begin) -> None:
     for first, last in pairwise(("01", "04", "07", "10", "13")):
         filled(world, Span(f"2026-10-{first}", f"2026-10-{last}"))
     fault(world, CANCELS, fault="error", status=400)
-    ran = world.ran("backfill", "Lake", "--cancel", code=3)
+    refused = world.ran("backfill", "Lake", "--cancel", code=64)
+    assert "nothing was sent\n  hint: pass --auto-approve\n" in refused.err
+    ran = world.ran("backfill", "Lake", "--cancel", "-y", code=3)
+    assert refused.out == ran.out
+    days = "2026-10-01T00:00:00Z to 2026-10-04T00:00:00Z"
+    assert f"  cancel {days}  0 of 72 runs ended (backfill " in ran.out
     calls = [call["path"] for call in world.service.requests() if call["method"] == "POST"]
     assert f"cancelled backfill {calls[0].split('/')[-3]}\n" in ran.err
     rows = world.call("GET", export, "backfills/")["results"]
@@ -372,14 +378,22 @@ def test_running_backfills_are_cancelled(dialect: str, begin: Begin) -> None:
     assert len(left) == 3
     fault(world, {**CANCELS, "times": 1}, fault="drop", when="after")
 
-    def meanwhile() -> None:
-        world.call("POST", export, f"backfills/{left[-1]}/cancel/", {})
+    async def refuse(*_: Any) -> bool:
+        return False
 
-    ids = world.run(lambda it: cancel_backfills(it, "Lake", begin=meanwhile))
+    async def meanwhile(*_: Any) -> bool:
+        world.call("POST", export, f"backfills/{left[-1]}/cancel/", {})
+        return True
+
+    world.service.clear_requests()
+    with pytest.raises(ReconcilerError, match="not approved; nothing was sent"):
+        world.run(lambda it: cancel_backfills(it, "Lake", approve=refuse))
+    assert world.service.writes() == []
+    ids = world.run(lambda it: cancel_backfills(it, "Lake", approve=meanwhile))
     assert set(ids) == set(left[:-1])
     rows = world.call("GET", export, "backfills/")["results"]
     assert {row["status"] for row in rows} == {"Cancelled"}
-    assert world.run(lambda it: cancel_backfills(it, "Lake")) == ()
+    assert world.ran("backfill", "Lake", "--cancel").out == "no backfill runs\n"
 
 
 # The audit log

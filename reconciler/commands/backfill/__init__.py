@@ -23,7 +23,6 @@ from reconciler.commands.process import (
     write_note,
     write_plan,
     write_report,
-    write_result,
 )
 from reconciler.commands.screen import approved, progress, render_options, run_shown
 from reconciler.errors import BadUsage
@@ -85,23 +84,41 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     export. Each backfill is sent once. If the last run failed, one interval is tried first. Exits
     with 3 if a backfill was not started or did not complete.
     """
-    from reconciler.commands.backfill.starting import cancel_backfills
-
     if options["cancelled"]:
-        for name, flag in _OF_STARTS.items():
-            if options[name]:
-                raise BadUsage(f"--cancel excludes {flag}", hint="omit one of them")
-        if len(names) != 1 or options["project"]:
-            raise BadUsage("--cancel needs one NAME")
-        workspace = workspace_of(options)
-        # A signal may not hide what was cancelled before.
-        begin = partial(stop_on_signals, workspace.runtime.stop)
-        ids = run_shown(partial(cancel_backfills, name=names[0], begin=begin), workspace)
-        write_result(
-            f"cancelled {several(len(ids), 'backfill')}\n" if ids else "no backfill runs\n"
-        )
-        return ExitCode.FINE
+        return _cancelled(names, options)
     return _started(names, _wanted(options), options)
+
+
+def _cancelled(names: tuple[str, ...], options: dict[str, Any]) -> ExitCode:
+    """Show, approve and cancel the running backfills of one export; print their number."""
+    from reconciler.commands.apply.execution import no_terminal
+    from reconciler.commands.backfill.starting import cancel_backfills
+    from reconciler.planning.approval import confirmed
+
+    given = [flag for name, flag in _OF_STARTS.items() if options[name]]
+    for flag in (*given, *(["--format json"] if options["output_format"] == "json" else [])):
+        raise BadUsage(f"--cancel excludes {flag}", hint="omit one of them")
+    if len(names) != 1 or options["project"]:
+        raise BadUsage("--cancel needs one NAME")
+    listener, workspace = progress(), workspace_of(options)
+
+    async def approve(text: str) -> bool:
+        listener.clear()
+        write_plan(text)
+        if not options["auto_approve"]:
+            if not is_interactive():
+                raise no_terminal()
+            write_message("\n")
+            if not await approved(confirmed("Cancel these backfills?")):
+                return False
+        # A signal may not hide what was cancelled before.
+        stop_on_signals(workspace.runtime.stop)
+        return True
+
+    work = partial(cancel_backfills, name=names[0], approve=approve)
+    ids = run_shown(work, workspace, listener)
+    write_report(f"cancelled {several(len(ids), 'backfill')}\n" if ids else "no backfill runs\n")
+    return ExitCode.FINE
 
 
 def _wanted(options: Mapping[str, Any]) -> Wanted:

@@ -43,6 +43,7 @@ from reconciler.model.run import (
 from reconciler.model.schemas import time_text
 from reconciler.model.times import Schedule
 from reconciler.model.values import JSONObject
+from reconciler.render.runs import running_as_text
 from reconciler.service.operations import ObjectCalls, backfill_id, read_backfills, read_runs, valid
 from reconciler.service.pace import together
 
@@ -341,25 +342,29 @@ def _progress(planned: PlannedBackfill, row: BackfillRow) -> str:
 
 
 async def cancel_backfills(
-    workspace: Workspace, name: str, *, begin: Callable[[], None] = lambda: None
+    workspace: Workspace, name: str, *, approve: Callable[[str], Awaitable[bool]]
 ) -> tuple[str, ...]:
     """Cancel the running backfills of the object that a text names, and return their ids.
 
-    `begin` is called before the first is cancelled. One that ended meanwhile is left out. Each that
-    was cancelled is reported at once.
+    `approve` is called with a text that shows them, if there are any. One that ended meanwhile is
+    left out. Each that was cancelled is reported at once.
 
-    Raises BadUsage, NotOffered, Interrupted, ServiceError.
+    Raises BadUsage, NotOffered, Interrupted, ServiceError; ReconcilerError if not approved.
     """
     async with opened(workspace, "backfills") as targets:
-        calls = targets.calls(targets.one(name))
+        target = targets.one(name)
+        calls = targets.calls(target)
         calls.check("backfills")
-        ids = [row.id for row in await read_backfills(calls) or () if row.pending]
-        begin()
+        rows = [row for row in await read_backfills(calls) or () if row.pending]
+        text = running_as_text(target.address, target.live.name, rows)
+        if rows and not await approve(workspace.masked(text)):
+            raise ReconcilerError("not approved; nothing was sent")
         cancelled: list[str] = []
-        for item in ids:
-            if await _cancelled(calls, item):
-                cancelled.append(item)
-                targets.session.runtime.listen(Noted(f"cancelled backfill {item}", important=True))
+        for row in rows:
+            if await _cancelled(calls, row.id):
+                cancelled.append(row.id)
+                message = f"cancelled backfill {row.id}"
+                targets.session.runtime.listen(Noted(message, important=True))
         return tuple(cancelled)
 
 
