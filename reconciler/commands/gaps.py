@@ -202,7 +202,7 @@ async def gaps(
         window = Interval(start or end, end)
         objects = await together(gaps_of_object(item, targets, window, now) for item in chosen)
         report = GapReport(targets.environment, window.start, window.end, tuple(objects))
-        return workspace.masked(Reported(report, calls=targets.transport.calls))
+        return workspace.masked(Reported(report, (), targets.transport.calls, targets.left_out))
 
 
 async def gaps_of_object(

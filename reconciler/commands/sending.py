@@ -69,6 +69,8 @@ class Applied(Struct, frozen=True):
         The reference of the inventory, or why it was not written.
     problems
         The outputs that are incomplete, a line for each.
+    left_out
+        The error of named resources that have no live object.
     """
 
     plan: Plan
@@ -78,6 +80,7 @@ class Applied(Struct, frozen=True):
     recorded: str | None = None
     record_problem: GitUnavailable | None = None
     problems: tuple[str, ...] = ()
+    left_out: ReconcilerError | None = None
 
 
 class Outputs(Struct, frozen=True):

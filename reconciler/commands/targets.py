@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.commands.session import Session, connected, matched, open_session
 from reconciler.commands.workspace import Workspace
@@ -51,7 +51,7 @@ class Target(Struct, frozen=True):
 class Targets(Struct, frozen=True):
     """The live objects of a kind, and the resources without one, by address.
 
-    `inventory` is what was applied.
+    `inventory` is what was applied. `absent` are the errors of names that `named` left out.
     """
 
     session: Session
@@ -62,6 +62,14 @@ class Targets(Struct, frozen=True):
     parents: tuple[Named, ...]
     unclear: tuple[Refusal, ...]
     inventory: Inventory
+    absent: list[ReconcilerError] = field(default_factory=list)
+
+    @property
+    def left_out(self) -> ReconcilerError | None:
+        """The error of the names that were left out, None without any."""
+        messages = dict.fromkeys(self.session.mask(error.message) for error in self.absent)
+        hints = dict.fromkeys(error.hint for error in self.absent if error.hint)
+        return ReconcilerError("\n".join(messages), hint="\n".join(hints)) if messages else None
 
     @property
     def environment(self) -> str:
@@ -108,13 +116,22 @@ class Targets(Struct, frozen=True):
     def named(self, texts: Iterable[str]) -> tuple[Target, ...]:
         """Return the objects that texts name, all without texts.
 
-        Raises BadUsage for a text that names nothing, ReconcilerError for a resource without an
-        object.
+        A resource without an object does not hide others: `left_out` has its error, which the
+        caller reports.
+
+        Raises BadUsage for a text that names nothing, ReconcilerError if no resource has an object.
         """
         texts, names = tuple(texts), self._names()
+        known = []
         for text in names.split(texts):
-            self._check_exists(text, names)
-        chosen = names.addresses(texts)
+            try:
+                self._check_exists(text, names)
+                known.append(text)
+            except ReconcilerError as error:
+                self.absent.append(error)
+        if not known and self.left_out is not None:
+            raise self.left_out
+        chosen = names.addresses(known)
         return tuple(item for item in self.objects if not texts or item.address in chosen)
 
     def chosen(self, texts: Iterable[str], parents: Sequence[str]) -> tuple[Target, ...]:

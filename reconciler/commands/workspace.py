@@ -135,11 +135,15 @@ class Workspace(WorkspaceFiles, frozen=True):
 
 
 class Reported(Struct, Generic[_R], frozen=True):
-    """A report, warnings about the files, and the number of calls, None if that is not shown."""
+    """A report, warnings about the files, and the number of calls, None if that is not shown.
+
+    `left_out` is the error of named resources that have no live object.
+    """
 
     report: _R
     diagnostics: tuple[Diagnostic, ...] = ()
     calls: int | None = None
+    left_out: ReconcilerError | None = None
 
 
 def load_workspace(

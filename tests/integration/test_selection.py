@@ -90,6 +90,32 @@ def test_experience_1_16_what_names_nothing_or_too_much_is_a_usage_error(
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "written"),
+    [
+        (("status", "--fail-on", "never-run"), 1, 0),
+        (("status", "-e", "*"), 1, 0),
+        (("gaps",), 1, 0),
+        (("runs",), 1, 0),
+        (("pause", "-y"), 3, 1),
+        (("pause", "--dry-run"), 1, 0),
+        (("backfill", "--from", "2026-01-01", "--to", "2026-01-02", "-y"), 3, 1),
+        ((*BACKFILL, "--dry-run"), 1, 0),
+    ],
+)
+def test_a_resource_that_does_not_exist_yet_hides_no_other(
+    folder: Path, service: RunningEmulator, words: tuple[str, ...], code: int, written: int
+) -> None:
+    ran = run(folder, service, *words, "orders,Shared", "batch_export.orders")
+    assert (ran.code, len(service.writes())) == (code, written), ran.err
+    problem = "error: batch_export.orders does not exist yet\n  hint: apply it first\n"
+    assert ran.err.count(problem) == 1
+    # What writes says so before it asks.
+    is_noted = ran.err.startswith("note: batch_export.orders does not exist yet\n")
+    assert is_noted == (words[0] in {"pause", "backfill"})
+    assert '"Shared"' in ran.out
+
+
 def test_experience_33_mistakes_are_reported_before_anything_is_read(tmp_path: Path) -> None:
     for command in ("plan", "apply", "import"):
         ran = reconciler(command, "-C", tmp_path / "missing", "--kind", "exports")

@@ -67,12 +67,16 @@ _CANCELLED = "Cancelled"
 
 
 class Backfilled(Struct, frozen=True):
-    """How the backfills of a plan ended; none for a dry run. `calls` counts all requests."""
+    """How the backfills of a plan ended; none for a dry run. `calls` counts all requests.
+
+    `left_out` is the error of named resources that have no live object.
+    """
 
     plan: BackfillPlan
     calls: int
     report: BackfillsEnded = BackfillsEnded(())
     problems: tuple[str, ...] = ()
+    left_out: ReconcilerError | None = None
 
     @property
     def ends(self) -> tuple[BackfillEnd, ...]:
@@ -112,10 +116,12 @@ async def backfill(  # noqa: PLR0913 - the options of the command
         runtime, transport = workspace.runtime, targets.transport
         now = targets.now()
         plan = await plan_of(targets.chosen(names, projects), targets, wanted, now)
-        shown = workspace.masked(plan)
+        shown, left_out = workspace.masked(plan), targets.left_out
+        if left_out is not None:
+            targets.session.note(left_out.message, important=True)
         show(shown)
         if dry_run or not plan.backfills:
-            return Backfilled(shown, transport.calls)
+            return Backfilled(shown, transport.calls, left_out=left_out)
         if not auto_approve:
             if approve is None:
                 raise no_terminal(", or --dry-run to see the backfills")
@@ -136,7 +142,8 @@ async def backfill(  # noqa: PLR0913 - the options of the command
         bus(report)
         made = {item.address: item for item in started}
         plan = replace(plan, objects=tuple(made.get(it.address, it) for it in plan.objects))
-        return workspace.masked(Backfilled(plan, transport.calls, report, bus.problems))
+        result = Backfilled(plan, transport.calls, report, bus.problems, left_out)
+        return workspace.masked(result)
 
 
 def _backfiller(
