@@ -14,6 +14,7 @@ from reconciler.commands.compare import compare as compare
 from reconciler.commands.drifted import Drift as Drift
 from reconciler.commands.drifted import drift as drift
 from reconciler.commands.gaps import GapReport as GapReport
+from reconciler.commands.gaps import GapWindow as GapWindow
 from reconciler.commands.gaps import gaps as gaps
 from reconciler.commands.import_choice import Choice as Choice
 from reconciler.commands.import_live import Imported as Imported

@@ -9,6 +9,7 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.commands.command import command
@@ -31,9 +32,10 @@ from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
 from reconciler.model.text import command_text, several, short_count, shortened
 from reconciler.model.times import (
     Interval,
-    Moment,
     Schedule,
     UnknownSchedule,
+    bound,
+    duration_of,
     moment_as_option,
     window_at,
 )
@@ -56,7 +58,6 @@ from reconciler.render.runs import name_line
 if TYPE_CHECKING:
     from reconciler.commands.targets import Target, Targets
 
-_WINDOW = timedelta(days=7)
 _MOST_NAMED = 3
 _TITLES = {"from": " ", "to": " to ", "intervals": "  "}
 _COLUMNS = Column("state"), *unpadded(_TITLES)
@@ -86,6 +87,28 @@ _COLOURS = {
     **dict.fromkeys((GapState.MISSING, GapState.FAILED, GapState.BILLING), Colour.RED),
     **dict.fromkeys((GapState.PAUSED, GapState.UNKNOWN), Colour.YELLOW),
 }
+
+
+class GapWindow(Struct, frozen=True):
+    """The window in which gaps are looked for: texts of times, as options take them.
+
+    It ends at `last`, None for now, and begins at `first`, None for `length` before. Times without
+    an offset are UTC, and a date is a day in the time zone of the export.
+    """
+
+    first: str | None = None
+    last: str | None = None
+    length: timedelta = timedelta(days=7)
+
+    def at(self, schedule: Schedule | None, now: datetime) -> Interval:
+        """Return the window of an export, not after `now`. It may be empty. Raises BadUsage."""
+        end = now if self.last is None else min(bound(schedule, self.last, option="--to"), now)
+        if self.first is None:
+            return Interval(end - self.length, end)
+        return Interval(bound(schedule, self.first, option="--from"), end)
+
+
+_LAST_WEEK = GapWindow()
 
 
 class Gap(Public, frozen=True):
@@ -161,11 +184,14 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     """Show the intervals that should have been exported and were not. Changes nothing.
 
     NAME is an address, an id, a key, a name or a glob. Looks at the last seven days, or at a range.
-    Times without an offset are UTC. Exits with 2 if there are gaps. What can't be known, for
-    example because of an earlier pause, is `unknown` and no gap. Of several environments, one that
-    fails does not hide the others, and the exit code is the worst.
+    Times without an offset are UTC; a date is a day in the time zone of the export. Exits with 2 if
+    there are gaps. What can't be known, for example because of an earlier pause, is `unknown` and
+    no gap. Of several environments, one that fails does not hide the others, and the exit code is
+    the worst.
     """
-    environments, (first, last) = one_environment(options), range_of(options)
+    window = GapWindow(options["first"], options["last"], duration_of(options["since"] or "7d"))
+    # Invalid times are refused before anything is read.
+    environments, _ = one_environment(options), range_of(options)
 
     def code_of(report: GapReport) -> ExitCode:
         return ExitCode.CHANGES if report.gaps else ExitCode.FINE
@@ -174,7 +200,7 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
         write = writer_of(output_format, "all_gaps" if environments else "gaps")
         write_result(write(items if environments else items[0].result, render_options()))
 
-    work = partial(gaps, names=names, first=first, last=last)
+    work = partial(gaps, names=names, window=window)
     return report_each(work, workspace_of(options), environments, code_of, show)
 
 
@@ -182,13 +208,9 @@ async def gaps(
     workspace: Workspace,
     names: Sequence[str] = (),
     *,
-    first: Moment | None = None,
-    last: datetime | None = None,
+    window: GapWindow = _LAST_WEEK,
 ) -> Reported[GapReport]:
     """Return the intervals that objects should have exported and did not; of all without `names`.
-
-    The window ends at `last`, None for now. It begins at `first`, a time or how long before the
-    end it is, None for seven days.
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
@@ -197,28 +219,30 @@ async def gaps(
 
     async with opened(workspace, "runs") as targets:
         chosen, now = targets.named(names), targets.now()
-        end = now if last is None else min(last, now)
-        start, _ = window_at(now, _WINDOW if first is None else first, end)
-        window = Interval(start or end, end)
-        objects = await together(gaps_of_object(item, targets, window, now) for item in chosen)
-        report = GapReport(targets.environment, window.start, window.end, tuple(objects))
+        judged = await together(gaps_of_object(item, targets, window, now) for item in chosen)
+        # Days begin at several times, and that of some exports may not have begun.
+        windows = [of_object for _, of_object in judged] or [window.at(None, now)]
+        start, end = min(it.start for it in windows), max(it.end for it in windows)
+        window_at(now, start, end)
+        report = GapReport(targets.environment, start, end, tuple(item for item, _ in judged))
         return workspace.masked(Reported(report, (), targets.transport.calls, targets.left_out))
 
 
 async def gaps_of_object(
-    target: Target, targets: Targets, window: Interval, now: datetime
-) -> ObjectGaps:
-    """Read the runs of an object that matter, and return its gaps in a window.
+    target: Target, targets: Targets, wanted: GapWindow, now: datetime
+) -> tuple[ObjectGaps, Interval]:
+    """Read the runs of an object that matter, and return its gaps in a window, and the window.
 
-    Raises ServiceError.
+    Raises BadUsage, ServiceError.
     """
     from reconciler.service.operations import latest_runs, read_backfills, runs_since
 
     calls, latest = targets.calls(target), latest_runs(target.live)
     gaps: tuple[Gap, ...] = ()
-    expected, unknown = 0, None
+    expected, unknown, window = 0, None, wanted.at(None, now)
     try:
         schedule = schedule_of(target, calls.dialect)
+        window = wanted.at(schedule, now)
         expected = sum(1 for _ in due_intervals(schedule, window, now))
     except UnknownSchedule as error:
         unknown = str(error)
@@ -231,7 +255,7 @@ async def gaps_of_object(
         if schedule.paused and target.declares_pause:
             gaps = _intended(gaps)
     about = target.address, target.live.name, target.parent_name
-    return ObjectGaps(*about, gaps, expected, rows_of_a_run(latest), unknown)
+    return ObjectGaps(*about, gaps, expected, rows_of_a_run(latest), unknown), window
 
 
 def schedule_of(target: Target, dialect: Dialect | None) -> Schedule:

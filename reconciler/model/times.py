@@ -101,11 +101,6 @@ def window_at(
     return start, last
 
 
-def is_date(text: str) -> bool:
-    """Return whether a text is a date without a time."""
-    return _DATE.fullmatch(text) is not None
-
-
 def step_of(interval: JSON) -> timedelta | None:
     """Return the nominal length of an interval, None if it is unknown."""
     minutes = _MINUTES.fullmatch(str(interval))
@@ -259,6 +254,16 @@ class Schedule(Struct, frozen=True):
         if self.interval == "week":
             day -= timedelta(days=(day.isoweekday() - self.offset_day) % 7)
         return day
+
+
+def bound(schedule: Schedule | None, text: str, *, option: str) -> datetime:
+    """Return the time that an option names. Raises BadUsage.
+
+    A date of a schedule with days of a time zone is the begin of that day there.
+    """
+    if schedule is None or schedule.zone is None or not _DATE.fullmatch(text):
+        return moment_of(text, option=option)
+    return moment_of(f"{text}T{schedule.offset_hour:02}:00", option=option, zone=schedule.zone)
 
 
 def _utc(local: datetime, zone: ZoneInfo) -> datetime:

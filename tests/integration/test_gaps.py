@@ -113,6 +113,38 @@ def test_the_report_is_text_markdown_and_json(begin: Begin) -> None:
     assert sorted(listed) == ["billing", "failed"]
 
 
+NEW_YORK = {"interval": "week", "timezone": "America/New_York"}
+BOUNDS = ("start", "end")
+DAILY = {"interval": "day"}
+BERLIN = {"interval": "day", "timezone": "Europe/Berlin"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "dates", "gap"),
+    [
+        (NEW_YORK, "2026-10-25 2026-11-01", "2026-10-25T04 2026-11-01T04"),
+        (NEW_YORK, "2026-10-25T00:00 2026-11-01T00:00", "2026-10-18T04 2026-10-25T04"),
+        (BERLIN, "2026-10-30 2026-10-31", "2026-10-29T23 2026-10-30T23"),
+        (DAILY, "2026-11-01 2030-01-01", "2026-11-01T00 2026-11-02T00"),
+        (DAILY, "2026-11-02 2030-01-01", ""),
+    ],
+)
+def test_gaps_and_backfill_read_dates_alike(
+    fields: dict[str, str], dates: str, gap: str, begin: Begin
+) -> None:
+    """A date is a day of each export. That of the new one may begin later than now."""
+    world = begin("2026", "2026-10-20T03:00:00Z", auto_pause=False)
+    world.live(world.create(**fields), {"match": {}, "status": "Failed"}, "13d")
+    world.create("New", **NEW_YORK)
+    first, last = dates.split()
+    words = ("--from", first, "--to", last, "--format", "json")
+    planned = json.loads(world.ran("backfill", "Lake", "--gaps", "--dry-run", *words).out)
+    bounds = [it[name] for it in planned["objects"][0]["backfills"] for name in BOUNDS]
+    shown = json.loads(world.ran("gaps", *words, code=2 if gap else 0).out)
+    found = [it[name] for item in shown["objects"] for it in item["gaps"] for name in BOUNDS]
+    assert found == bounds[:1] + bounds[-1:] == [f"{it}:00:00Z" for it in gap.split()]
+
+
 @pytest.mark.parametrize(("count", "names"), [(3, 3), (4, 0)])
 def test_apply_p1_the_hint_repairs_every_export(count: int, names: int, begin: Begin) -> None:
     world = begin("2026", auto_pause=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from reconciler.commands.gaps import (
     Gap,
     GapState,
+    GapWindow,
     gaps_of_object,
     joined,
     rows_of_a_run,
@@ -23,7 +24,7 @@ from reconciler.kinds import behaviour_of
 from reconciler.model.plan import Consequence, PlanSource, Severity
 from reconciler.model.run import BILLING, BackfillPlan, ObjectBackfills, PlannedBackfill, Run
 from reconciler.model.text import listed, quoted, several
-from reconciler.model.times import Interval, Schedule, UnknownSchedule, is_date, moment_of
+from reconciler.model.times import Interval, Schedule, UnknownSchedule, bound, window_at
 from reconciler.planning.approval import Approval, confirmed, typed
 from reconciler.render.document import label_of
 from reconciler.service.operations import latest_runs, runs_since
@@ -58,22 +59,15 @@ class Span(Struct, frozen=True):
         return _whole(schedule, start, end, now)
 
 
-class ClosedGaps(Struct, frozen=True):
-    """The gaps of a window, with `failed` only those whose runs failed.
+class ClosedGaps(GapWindow, frozen=True):
+    """The gaps of a window, with `failed` only those whose runs failed."""
 
-    The window ends at `last`, None for now, and begins at `first`, None for `length` before.
-    """
-
-    first: str | None = None
-    last: str | None = None
-    length: timedelta = timedelta(days=7)
     failed: bool = False
 
-    async def of(
-        self, target: Target, targets: Targets, schedule: Schedule, now: datetime
-    ) -> Chosen:
+    async def of(self, target: Target, targets: Targets, _: Schedule, now: datetime) -> Chosen:
         """Return backfills of the gaps. Raises BadUsage, ServiceError."""
-        item = await gaps_of_object(target, targets, self._window(schedule, now), now)
+        item, window = await gaps_of_object(target, targets, self, now)
+        window_at(now, window.start, window.end)
         notes = (
             f"{several(item.count(state), 'interval')} left out ({state}): {state.meaning}"
             for state in _LEFT_OUT
@@ -81,15 +75,6 @@ class ClosedGaps(Struct, frozen=True):
         )
         gaps = tuple(gap for gap in item.gaps if not self.failed or gap.state is GapState.FAILED)
         return Chosen(tuple(of_gaps(gaps)), tuple(notes), gaps)
-
-    def _window(self, schedule: Schedule, now: datetime) -> Interval:
-        last = now if self.last is None else bound(schedule, self.last, option="--to")
-        first = last - self.length
-        if self.first is not None:
-            first = bound(schedule, self.first, option="--from")
-        if first >= last or last > now:
-            raise BadUsage("invalid time range", hint="set --from to a time before --to and now")
-        return Interval(first, last)
 
 
 class SincePause(Struct, frozen=True):
@@ -127,16 +112,6 @@ def _whole(schedule: Schedule, start: datetime, end: datetime, now: datetime) ->
     whole, notes = aligned_range(schedule, start, end, now)
     runs = sum(1 for _ in schedule.grid(whole.start, whole.end))
     return Chosen((PlannedBackfill(whole.start, whole.end, runs),), notes)
-
-
-def bound(schedule: Schedule, text: str, *, option: str) -> datetime:
-    """Return the time that an option names. Raises BadUsage.
-
-    A date of a schedule with days of a time zone is the begin of that day there.
-    """
-    if schedule.zone is None or not is_date(text):
-        return moment_of(text, option=option)
-    return moment_of(f"{text}T{schedule.offset_hour:02}:00", option=option, zone=schedule.zone)
 
 
 def aligned_range(

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.commands.backfill.planning import (
     approval_of_backfills,
-    bound,
     consequences_of,
     of_gaps,
     with_trial,
@@ -16,7 +15,7 @@ from reconciler.kinds.batch_export.behaviour import backfill_warnings
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource, Severity
 from reconciler.model.run import BackfillPlan, ObjectBackfills, PlannedBackfill, Run
-from reconciler.model.times import Schedule
+from reconciler.model.times import Schedule, bound
 from reconciler.model.values import Address
 
 HOUR = timedelta(hours=1)
