@@ -267,7 +267,7 @@ def write_recipe(host: str, options: InitOptions) -> WrittenRecipe:
 
     Raises:
         BadUsage: an unknown environment, or a name that could be read as syntax of a pipeline.
-        ReconcilerError: a file cannot be written.
+        ReconcilerError: a file can't be written.
 
     """
     folder, environment = options.folder, options.environment

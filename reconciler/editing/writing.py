@@ -34,7 +34,7 @@ class FileChange(Struct, frozen=True):
 def changed_files(folder: Path, texts: Mapping[str, str], *, write: bool) -> dict[str, FileChange]:
     """Return the changes that new texts are, secrets masked where they are shown.
 
-    Writes them if `write`, all or none. Raises ReconcilerError for a file that cannot be written.
+    Writes them if `write`, all or none. Raises ReconcilerError for a file that can't be written.
     """
     source = FolderSource(folder)
     changes = {
@@ -90,7 +90,9 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
                 draft.replace(target)
     finally:
         for draft in drafts:
-            draft.unlink(missing_ok=True)
+            # On a read-only file system, this fails also for a file that does not exist.
+            with suppress(OSError):
+                draft.unlink()
 
 
 def _target(folder: Path, name: str) -> Path:
@@ -143,7 +145,7 @@ def _explained(name: str, folder: Path) -> Iterator[None]:
         for parent in PurePosixPath(name).parents:
             if parent.name and (folder / parent).exists() and not (folder / parent).is_dir():
                 reason = f"{parent} is a file, not a folder"
-        raise ReconcilerError(f"{name} cannot be written: {reason}") from None
+        raise ReconcilerError(f"{name} can't be written: {reason}") from None
 
 
 def draft_beside(path: Path) -> Path:

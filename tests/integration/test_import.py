@@ -273,7 +273,7 @@ READ = "would not be read: "
             1,
             "error: projects/shop.yaml:1:1: cannot edit a value with keys that do not",
         ),
-        ((), {"projects": "a file"}, 1, "cannot be written: projects is a file, not a folder"),
+        ((), {"projects": "a file"}, 1, "can't be written: projects is a file, not a folder"),
         ((), {"projects/shop.yaml/x": ""}, 1, "cannot read projects/shop.yaml"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from errno import EROFS
 from pathlib import Path
 
 import pytest
@@ -21,9 +23,9 @@ def test_folders_are_made_and_line_ends_kept(tmp_path: Path) -> None:
         ("a/../../out.yaml", "outside the workspace"),
         ("/out.yaml", "outside the workspace"),
         ("link/out.yaml", "outside the workspace"),
-        ("loop.yaml", "loop.yaml cannot be written"),
-        ("file/b.yaml", "file/b.yaml cannot be written: "),
-        ("folder", "folder cannot be written: it is a folder"),
+        ("loop.yaml", "loop.yaml can't be written"),
+        ("file/b.yaml", "file/b.yaml can't be written: "),
+        ("folder", "folder can't be written: it is a folder"),
         ("last.yaml", "surrogates not allowed"),
     ],
 )
@@ -44,3 +46,18 @@ def test_one_file_that_is_refused_leaves_all_as_they_were(
         write_files(folder, {"a.yaml": "new", "b.yaml": "new", name: text})
     assert {path: path.is_file() and path.read_text() for path in tmp_path.rglob("*")} == before
     assert (folder / "loop.yaml").is_symlink()
+
+
+def test_an_error_on_a_read_only_file_system_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linux refuses there to remove a file that does not exist, too."""
+
+    def refuse(path: Path, *_: int) -> int:
+        raise OSError(EROFS, os.strerror(EROFS), str(path))
+
+    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(os, "unlink", refuse)
+    with pytest.raises(ReconcilerError) as caught:
+        write_files(tmp_path, {"a.yaml": "new"})
+    assert caught.value.message == "a.yaml can't be written: Read-only file system"
