@@ -284,7 +284,7 @@ def denied_consequence(draft: Draft) -> Iterator[Refusal]:
                 f"denied consequence {quoted(rule)} of {several(len(changes), 'change')}",
                 _addresses(changes),
                 draft.policy.marks.get("deny"),
-                f"remove {quoted(rule)} from `policy.deny`, or omit what it denies with --exclude",
+                f"remove {quoted(rule)} from `policy.deny`, or do not select what it denies",
             )
 
 
@@ -305,12 +305,13 @@ def ignored_name(draft: Draft) -> Iterator[Refusal]:
     }
     for address in (*draft.matching.untouchable, *sorted(named)):
         if address in draft.selected.addresses:
+            fix = "narrow the glob in `policy.ignore`"
             yield Refusal(
                 "ignore",
                 f"{address} matches `policy.ignore`",
                 (address,),
                 draft.policy.marks.get("ignore", draft.mark_of(address)),
-                "remove the resource, or narrow the glob in `policy.ignore`",
+                fix if address.is_unmanaged else f"remove the resource, or {fix}",
             )
 
 
@@ -492,7 +493,7 @@ def rule_refusals(
 ) -> Iterator[Refusal]:
     """Yield a violation for every broken rule that denies changes."""
     for rule, broken in breaches(policy, changes, kinds, known):
-        fix = rule.hint or f"omit what it denies with --exclude, or edit `policy.{rule.code}`"
+        fix = rule.hint or f"do not select what it denies, or edit `policy.{rule.code}`"
         mark, text = policy.marks.get(rule.code), printable(rule.message)
         if rule.denies:
             yield Refusal(rule.code, text, _addresses(broken), mark, printable(fix))

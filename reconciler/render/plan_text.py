@@ -377,20 +377,20 @@ def _end(document: Document, options: RenderOptions) -> Iterator[str]:
     if document.unmanaged:
         hint += f"; {len(document.unmanaged):,} unmanaged"
         hint += "" if options.show_unmanaged else ", list with --show-unmanaged"
+    refused = document.section(Part.REFUSED).items
     if document.plan.empty:
-        count = resources(document.plan)
         unclear = len(document.plan.unclear)
-        rest = f", {unclear} not compared" if unclear else ". Live state matches the configuration"
-        text = f"No changes{rest} ({count}{hint})."
-        yield from wrapped(text, "", style, Colour.BOLD)
-        return
-    summary = f"{document.summary.removesuffix(').')}{hint})."
+        rest = "" if refused else ". Live state matches the configuration"
+        rest = f", {unclear} not compared" if unclear else rest
+        summary = f"No changes{rest} ({resources(document.plan)}{hint})."
+    else:
+        summary = f"{document.summary.removesuffix(').')}{hint})."
     yield from wrapped(summary, "", style, Colour.BOLD, indent=6)
     dangers = document.section(Part.DANGERS)
     if dangers.items:
         text = f"{dangers.heading}: {document.plan.named_dangers}"
         yield from wrapped(text, "      ", style, Colour.BOLD_RED, indent=8)
-    if refused := document.section(Part.REFUSED).items:
+    if refused:
         rules = dict.fromkeys(item.code for item in refused)
         text = f"Refused by {several(len(rules), 'rule')}: {listed(rules, _MOST_RULES)}. "
         text += "Nothing will be applied."

@@ -78,6 +78,7 @@ def test_the_plan_says_what_the_next_apply_does(begin: Begin) -> None:
 
 PLAIN, DENY = FILES["reconciler.yaml"], "deny: [runs-missed-while-paused]"
 POLICY = f"version: 1\npolicy:\n  ignore: ['Other']\n  {DENY}\n"
+IGNORE = "version: 1\npolicy: {ignore: ['Other']}\n"
 TWO = f"version: 1\ndefault: a\nenvironments:\n  a: {{policy: {{{DENY}}}}}\n  b: {{}}\n"
 
 
@@ -91,6 +92,7 @@ TWO = f"version: 1\ndefault: a\nenvironments:\n  a: {{policy: {{{DENY}}}}}\n  b:
         pytest.param(PLAIN, "-y", 64, "pass NAME, --project or --destination", id="no name"),
         pytest.param(POLICY, "lake -y", 5, "refused by policy", id="denied"),
         pytest.param(POLICY, "Other -y", 5, "refused by policy", id="ignored"),
+        pytest.param(IGNORE, "Other -y", 5, "refused by policy", id="ignored_only"),
         pytest.param(TWO, "--destination NoOp -y", 5, "refused by policy", id="m7_environment_a"),
         pytest.param(TWO, "--destination NoOp --dry-run -e b", 0, "", id="m7_environment_b"),
     ],
@@ -100,6 +102,14 @@ def test_refusals(settings: str, words: str, code: int, message: str, begin: Beg
     ended = world.ran("pause", *words.split(), code=code)
     assert message in ended.err
     assert writes(world) == []
+    if settings == IGNORE:
+        assert "`policy.ignore` [ignore]\n  hint: narrow the glob in `policy.ignore`\n" in ended.out
+        end = (
+            "No changes (0 resources).\n      Refused by 1 rule: ignore. Nothing will be applied.\n"
+        )
+        assert ended.out.endswith(end)
+    if code == 5:
+        assert "--exclude" not in ended.out
     if settings == TWO:
         assert "‖ batch_export." in ended.out
 
