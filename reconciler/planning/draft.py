@@ -164,10 +164,6 @@ class Draft(Struct, frozen=True, dict=True):
     @cached_property
     def unmanaged(self) -> Sequence[LiveObject]:
         """What remains, except objects of removed resources that are not selected."""
-        removed = self.matching.removed.items()
-        others = {
-            match.live.identity
-            for address, match in removed
-            if match.live is not None and address not in self.selected.addresses
-        }
-        return [item for item in self.remaining if item.identity not in others]
+        left_out = self.matching.removed.keys() - self.selected.addresses
+        address_of = self.matching.inventory.by_object.get
+        return [item for item in self.remaining if address_of(item.identity) not in left_out]

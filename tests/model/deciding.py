@@ -133,8 +133,7 @@ class Planned:
                 fields = dropped(was, self.now[address], item)
                 self.stays |= {(address, path) for path, is_reset in fields if not is_reset}
         gone = {change.live.id for change in self.of_action("delete") if change.live}
-        removed = self.identity.removed.items()
-        kept = {key: item for key, item in removed if key not in self.left_out}
+        kept = {key: x for key, x in self.identity.removed.items() if key not in self.left_out}
         free = [*filter(self.identity.is_free, self.live), *kept.values()]
         self.leaving = {key for key, item in kept.items() if item.id not in gone}
         self.leaving |= set() if self.world.is_partial else self.identity.gone
