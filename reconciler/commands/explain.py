@@ -26,6 +26,8 @@ _RULE = re.compile(r"\*\*`(?P<name>[\w-]+)`\*\*(?P<text>.*)", re.DOTALL)
 _MOST_SIMILAR = 3
 _SIMILAR = 0.75
 """How many suggestions there are, and how similar they are at least."""
+_CODES = re.compile(r"- (?P<names>`[\w-]+`(?:, `[\w-]+`)*): (?P<text>.*)")
+_LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 _CELL = re.compile(r" *(?<!\\)\| *")
 
 
@@ -116,7 +118,10 @@ def _reference() -> Mapping[str, Entry]:
     ]
     entries += _sections(_text("reference/diagnostics"))
     entries += _rules(_text("consequences"))
-    return {entry.name: entry for entry in entries}
+    known = {entry.name: entry for entry in entries}
+    ends = {name.rpartition(".")[2] for name in known}
+    codes = {entry.name: entry for entry in _codes(_text("glossary")) if entry.name not in ends}
+    return {**known, **codes}
 
 
 def _pages() -> Iterator[tuple[str, str]]:
@@ -159,3 +164,10 @@ def _rules(page: str) -> Iterator[Entry]:
     for paragraph in page.split("\n\n"):
         if (rule := _RULE.fullmatch(paragraph.strip())) is not None:
             yield Entry(rule["name"], " ".join(rule["text"].removeprefix(":").split()))
+
+
+def _codes(page: str) -> Iterator[Entry]:
+    """Yield the codes of notes and violations. Fields of the same names have more to say."""
+    for row in filter(None, map(_CODES.fullmatch, page.splitlines())):
+        text = _LINK.sub(r"\1", row["text"])
+        yield from (Entry(name, text) for name in re.findall(r"`([^`]+)`", row["names"]))

@@ -185,6 +185,7 @@ def test_pages_examples_and_schemas_are_installed_side_by_side() -> None:
     examples = {name: PurePosixPath(to) for name, to in INSTALLED.items() if "examples" in name}
     assert examples
     assert INSTALLED["docs/reference"] == "reconciler/docs/reference"
-    assert INSTALLED["docs/consequences.md"] == "reconciler/docs/consequences.md"
+    for name in ("docs/consequences.md", "docs/glossary.md"):
+        assert INSTALLED[name] == f"reconciler/{name}"
     for name, to in examples.items():
         assert to.relative_to(schemas.parent) == PurePosixPath(name)
