@@ -405,14 +405,21 @@ class _Matcher(Struct, dict=True):
                 inside[parent].append(start.resource)
             elif ref is not None and ref.name is not None and len(ids) != 1:
                 below = str(kind.parent_key)
-                choice = printable(
-                    f"one of {', '.join(ids)}" if ids else "the id of an existing one"
-                )
+                choice = f"one of {', '.join(ids)}" if ids else "the id of an existing one"
+                same = (kind.parent, ref.name.strip())
+                parents = filter(_is_present, self.matches.values())
+                keys = [
+                    it.resource.address.key
+                    for it in parents
+                    if (it.kind.name, it.resource.name) == same
+                ]
                 self._refuse(
                     start,
                     AMBIGUOUS if ids else UNRESOLVED,
                     f"{len(ids) or 'no'} live {kind.parent}s are named {quoted(ref.name)}",
-                    f"name it by id: {below}: {{id: …}} with {printable(choice)}",
+                    f"set `{below}: {keys[0]}`, its key in the files"
+                    if len(keys) == 1
+                    else f"name it by id: {below}: {{id: …}} with {printable(choice)}",
                     at=(below,),
                 )
             elif ref is not None and ref.id is not None and not ids and _is_present(start):
