@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -64,6 +65,17 @@ def test_plain_json_says_the_same(value: object) -> None:
     text = plain_json(json.dumps(value, ensure_ascii=False, indent=2))
     assert json.loads(text) == value
     assert {text[place] for place in misleading(text)} <= {"\n"}
+
+
+def test_plain_json_of_many_lines_takes_little_memory() -> None:
+    """Saved plans of 10,000 exports have a million lines, and took 750 MB."""
+    text = json.dumps(["a" * 40] * 20_000 + ["·"], ensure_ascii=False, indent=1)
+    tracemalloc.start()
+    try:
+        assert plain_json(text) == text
+        assert tracemalloc.get_traced_memory()[1] < 6 * len(text)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
