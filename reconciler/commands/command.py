@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from reconciler.errors import BadUsage
+from reconciler.errors import BadUsage, ReconcilerError
 
 _CURRENT: ContextVar[OutputSettings] = ContextVar("output_settings")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -21,7 +21,7 @@ OUTPUT = "Output"
 
 
 class OutputSettings:
-    """The common options, in the order of `--help`, and the changes that were sent so far."""
+    """The common options, in the order of `--help`, and what was sent and left out so far."""
 
     # A plain class, since --version needs neither msgspec nor dataclasses otherwise.
     def __init__(self) -> None:
@@ -30,6 +30,7 @@ class OutputSettings:
         self.debug = False
         self.no_colour = False
         self.sent: list[str] = []
+        self.left_out: dict[tuple[str, str], ReconcilerError] = {}
 
 
 def begin() -> None:

@@ -225,7 +225,7 @@ async def gaps(
         start, end = min(it.start for it in windows), max(it.end for it in windows)
         window_at(now, start, end)
         report = GapReport(targets.environment, start, end, tuple(item for item, _ in judged))
-        return workspace.masked(Reported(report, (), targets.transport.calls, targets.left_out))
+        return workspace.masked(Reported(report, calls=targets.transport.calls))
 
 
 async def gaps_of_object(

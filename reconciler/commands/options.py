@@ -286,7 +286,9 @@ def runtime() -> Runtime:
     """Return this process."""
     from reconciler.service.pace import ClientSettings
 
-    return Runtime(client=ClientSettings(sent=current().sent), interactive=is_interactive())
+    sent, left_out = current().sent, current().left_out
+    client = ClientSettings(sent=sent)
+    return Runtime(client=client, interactive=is_interactive(), left_out=left_out)
 
 
 def files_of(options: dict[str, Any]) -> WorkspaceFiles:

@@ -19,7 +19,7 @@ from reconciler.commands.process import (
     write_usage_error,
 )
 from reconciler.errors import ReconcilerError, system_error
-from reconciler.exit_codes import ExitCode
+from reconciler.exit_codes import ExitCode, worst_of
 from reconciler.version import __version__
 
 if TYPE_CHECKING:
@@ -173,7 +173,9 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - also a bug of ours
         return _failed(error)
-    return int(result or 0)
+    # What was left out did not end the run. Environments may have the same errors.
+    left_out = {error.message: error for error in current().left_out.values()}
+    return worst_of([ExitCode(result or 0), *map(_failed, left_out.values())])
 
 
 def _failed(error: BaseException) -> ExitCode:

@@ -142,7 +142,7 @@ async def runs(  # noqa: PLR0913 - the options of the command
             runs=tuple(listed[:limit]),
             detail=run is not None,
         )
-        return workspace.masked(Reported(report, (), targets.transport.calls, targets.left_out))
+        return workspace.masked(Reported(report, calls=targets.transport.calls))
 
 
 async def _read(

@@ -115,17 +115,12 @@ def show_report(
     options: RenderOptions | None = None,
     listener: Progress | None = None,
 ) -> _T:
-    """Run a use case, print its report, warnings and calls, and return its result.
-
-    Raises the error of what it left out.
-    """
+    """Run a use case, print its report, warnings and calls, and return its result."""
     result = run_shown(work, workspace, listener)
     done: Reported[Any] = result if isinstance(result, Reported) else Reported(result)
     print_warnings(done.diagnostics)
     write_result(writer_of(output_format, name)(done.report, options or render_options()))
     write_calls(done.calls)
-    if done.left_out is not None:
-        raise done.left_out
     return result
 
 
@@ -272,17 +267,13 @@ def report_each(
     ]
     show(items)
     errors: dict[str, list[str]] = defaultdict(list)
-    codes = [item.exit_code for item in items]
-    for item in done:
-        error = item.error if item.result is None else item.result.left_out
-        if error is not None:
-            errors[error_as_text(error, style_of(sys.stderr))].append(item.environment)
-            codes.append(error.exit_code)
+    for item in items:
+        if item.error is not None:
+            errors[error_as_text(item.error, style_of(sys.stderr))].append(item.environment)
     for text, environments in errors.items():
-        where = f"  in {printable(', '.join(environments))}\n" if names else ""
-        write_message(f"{text}{where}")
+        write_message(f"{text}  in {printable(', '.join(environments))}\n")
     write_calls(sum(item.calls or 0 for item in results))
-    return worst_of(codes)
+    return worst_of(item.exit_code for item in items)
 
 
 def write_differences(changes: Mapping[str, FileChange]) -> None:

@@ -69,8 +69,6 @@ class Applied(Struct, frozen=True):
         The reference of the inventory, or why it was not written.
     problems
         The outputs that are incomplete, a line for each.
-    left_out
-        The error of named resources that have no live object.
     """
 
     plan: Plan
@@ -80,7 +78,6 @@ class Applied(Struct, frozen=True):
     recorded: str | None = None
     record_problem: GitUnavailable | None = None
     problems: tuple[str, ...] = ()
-    left_out: ReconcilerError | None = None
 
 
 class Outputs(Struct, frozen=True):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from reconciler.commands.session import Session, connected, matched, open_session
 from reconciler.commands.workspace import Workspace
@@ -51,7 +51,7 @@ class Target(Struct, frozen=True):
 class Targets(Struct, frozen=True):
     """The live objects of a kind, and the resources without one, by address.
 
-    `inventory` is what was applied. `absent` are the errors of names that `named` left out.
+    `inventory` is what was applied.
     """
 
     session: Session
@@ -62,14 +62,6 @@ class Targets(Struct, frozen=True):
     parents: tuple[Named, ...]
     unclear: tuple[Refusal, ...]
     inventory: Inventory
-    absent: list[ReconcilerError] = field(default_factory=list)
-
-    @property
-    def left_out(self) -> ReconcilerError | None:
-        """The error of the names that were left out, None without any."""
-        messages = dict.fromkeys(self.session.mask(error.message) for error in self.absent)
-        hints = dict.fromkeys(error.hint for error in self.absent if error.hint)
-        return ReconcilerError("\n".join(messages), hint="\n".join(hints)) if messages else None
 
     @property
     def environment(self) -> str:
@@ -116,22 +108,23 @@ class Targets(Struct, frozen=True):
     def named(self, texts: Iterable[str]) -> tuple[Target, ...]:
         """Return the objects that texts name, all without texts.
 
-        A resource without an object does not hide others: `left_out` has its error, which the
-        caller reports.
+        A resource without an object does not hide others: `Runtime.left_out` gets its error.
 
         Raises BadUsage for a text that names nothing, ReconcilerError if no resource has an object.
         """
         texts, names = tuple(texts), self._names()
-        known = []
+        known, absent = [], []
         for text in names.split(texts):
             try:
                 self._check_exists(text, names)
                 known.append(text)
             except ReconcilerError as error:
-                self.absent.append(error)
-        if not known and self.left_out is not None:
-            raise self.left_out
+                absent.append(error)
+        if absent and not known:
+            raise absent[0]
         chosen = names.addresses(known)
+        for problem in absent:
+            self._leave_out(problem)
         return tuple(item for item in self.objects if not texts or item.address in chosen)
 
     def chosen(self, texts: Iterable[str], parents: Sequence[str]) -> tuple[Target, ...]:
@@ -168,6 +161,13 @@ class Targets(Struct, frozen=True):
             live.serves_organization and resource is not None and resource.parent is None,
             self.environment,
         )
+
+    def _leave_out(self, error: ReconcilerError) -> None:
+        """Note that a resource has no object, once, and keep the error for the end of the run."""
+        left_out, message = self.session.runtime.left_out, self.session.mask(error.message)
+        if (self.environment, message) not in left_out:
+            left_out[self.environment, message] = error.reworded(message, hint=error.hint)
+            self.session.note(message, important=True)
 
     def _check_exists(self, text: str, names: Names) -> None:
         """Raise ReconcilerError if a text names a resource without an object, or with several."""

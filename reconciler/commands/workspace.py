@@ -67,7 +67,8 @@ class Runtime(Struct, frozen=True):
 
     `now` returns an aware datetime. `listen` is called with progress, requests and changes.
     `interactive`: the input is a terminal, so a person runs it. `parsed` are files that several
-    environments of a run share. `masks` are those of the sessions so far.
+    environments of a run share. `masks` are those of the sessions so far. `left_out` are the errors
+    of named resources without a live object, by environment and message.
     """
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -78,6 +79,7 @@ class Runtime(Struct, frozen=True):
     interactive: bool = False
     parsed: ParsedFiles | None = None
     masks: list[Mask] = field(default_factory=list)
+    left_out: dict[tuple[str, str], ReconcilerError] = field(default_factory=dict)
 
     def sharing(self) -> Runtime:
         """Return the runtime for several environments: they parse a file once."""
@@ -135,15 +137,11 @@ class Workspace(WorkspaceFiles, frozen=True):
 
 
 class Reported(Struct, Generic[_R], frozen=True):
-    """A report, warnings about the files, and the number of calls, None if that is not shown.
-
-    `left_out` is the error of named resources that have no live object.
-    """
+    """A report, warnings about the files, and the number of calls, None if that is not shown."""
 
     report: _R
     diagnostics: tuple[Diagnostic, ...] = ()
     calls: int | None = None
-    left_out: ReconcilerError | None = None
 
 
 def load_workspace(

@@ -185,6 +185,4 @@ def _started(names: tuple[str, ...], wanted: Wanted, options: dict[str, Any]) ->
     write_calls(result.calls)
     for problem in result.problems:
         write_message(f"warning: {problem}\n")
-    if result.left_out is not None:
-        raise result.left_out
     return result.report.exit_code

@@ -67,16 +67,12 @@ _CANCELLED = "Cancelled"
 
 
 class Backfilled(Struct, frozen=True):
-    """How the backfills of a plan ended; none for a dry run. `calls` counts all requests.
-
-    `left_out` is the error of named resources that have no live object.
-    """
+    """How the backfills of a plan ended; none for a dry run. `calls` counts all requests."""
 
     plan: BackfillPlan
     calls: int
     report: BackfillsEnded = BackfillsEnded(())
     problems: tuple[str, ...] = ()
-    left_out: ReconcilerError | None = None
 
     @property
     def ends(self) -> tuple[BackfillEnd, ...]:
@@ -116,12 +112,10 @@ async def backfill(  # noqa: PLR0913 - the options of the command
         runtime, transport = workspace.runtime, targets.transport
         now = targets.now()
         plan = await plan_of(targets.chosen(names, projects), targets, wanted, now)
-        shown, left_out = workspace.masked(plan), targets.left_out
-        if left_out is not None:
-            targets.session.note(left_out.message, important=True)
+        shown = workspace.masked(plan)
         show(shown)
         if dry_run or not plan.backfills:
-            return Backfilled(shown, transport.calls, left_out=left_out)
+            return Backfilled(shown, transport.calls)
         if not auto_approve:
             if approve is None:
                 raise no_terminal(", or --dry-run to see the backfills")
@@ -142,8 +136,7 @@ async def backfill(  # noqa: PLR0913 - the options of the command
         bus(report)
         made = {item.address: item for item in started}
         plan = replace(plan, objects=tuple(made.get(it.address, it) for it in plan.objects))
-        result = Backfilled(plan, transport.calls, report, bus.problems, left_out)
-        return workspace.masked(result)
+        return workspace.masked(Backfilled(plan, transport.calls, report, bus.problems))
 
 
 def _backfiller(

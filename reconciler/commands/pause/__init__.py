@@ -97,8 +97,6 @@ def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> 
     if done and action is Action.UNPAUSE:
         words = next_command("backfill", *done, "--since-pause")
         write_note(f"hint: export what the pause skipped:\n  {words}\n")
-    if applied.left_out is not None:
-        raise applied.left_out
     return applied.ended.exit_code
 
 

@@ -16,7 +16,7 @@ from reconciler.commands.sending import Applied, Outputs, Verification
 from reconciler.commands.session import Session, connected, open_session, plan_context, shown_plan
 from reconciler.commands.targets import Target, read_targets
 from reconciler.commands.workspace import Workspace
-from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.event import Ended, Report
 from reconciler.model.kind import Action, Field
@@ -129,16 +129,12 @@ async def pause(  # noqa: PLR0913 - the options of the command
     Raises what `apply` raises, and BadUsage if nothing is named, or for a name or a destination
     that matches nothing.
     """
-    left_out: ReconcilerError | None = None
 
     async def make(
         session: Session, transport: Transport, _: PlanOptions, __: Inventory | None
     ) -> tuple[Plan, Live]:
         targets = await read_targets(session, transport, str(action))
         chosen = targets.chosen(names, projects)
-        nonlocal left_out
-        if left_out is None and (left_out := targets.left_out) is not None:
-            session.note(left_out.message, important=True)
         if destinations:
             chosen = sending_to(destinations, chosen)
         objects = {item.address: item.live for item in chosen}
@@ -153,11 +149,10 @@ async def pause(  # noqa: PLR0913 - the options of the command
             result = await shown_plan(session, transport, plan)
         (screen or Screen()).show(result)
         check_policy(result.plan)
-        ended = Ended(Report())
-        return Applied(result.plan, ended, Verification(), result.calls, left_out=left_out)
+        return Applied(result.plan, Ended(Report()), Verification(), result.calls)
     if approve is None and not auto_approve:
         raise no_terminal()
-    applied = await apply(
+    return await apply(
         workspace,
         PlanOptions(no_inventory=True),
         approve=approve,
@@ -166,7 +161,6 @@ async def pause(  # noqa: PLR0913 - the options of the command
         screen=screen,
         make=make,
     )
-    return replace(applied, left_out=left_out)
 
 
 def sending_to(globs: Sequence[str], targets: Sequence[Target]) -> tuple[Target, ...]:

@@ -325,7 +325,7 @@ async def status(
         missing = () if names or projects else targets.missing
         report = StatusReport(*targets.where, now, worst_first(states), missing)
         warnings, calls = warnings_of(session.loaded, plan), targets.transport.calls
-        return workspace.masked(Reported(report, warnings, calls, targets.left_out))
+        return workspace.masked(Reported(report, warnings, calls))
 
 
 async def _plan(targets: Targets) -> Plan:
