@@ -382,10 +382,11 @@ def _end(document: Document, options: RenderOptions) -> Iterator[str]:
         unclear = len(document.plan.unclear)
         rest = "" if refused else ". Live state matches the configuration"
         rest = f", {unclear} not compared" if unclear else rest
-        summary = f"No changes{rest} ({resources(document.plan)}{hint})."
+        text = f"No changes{rest} ({resources(document.plan)}{hint})."
+        yield from wrapped(text, "", style, Colour.BOLD)
     else:
         summary = f"{document.summary.removesuffix(').')}{hint})."
-    yield from wrapped(summary, "", style, Colour.BOLD, indent=6)
+        yield from wrapped(summary, "", style, Colour.BOLD, indent=6)
     dangers = document.section(Part.DANGERS)
     if dangers.items:
         text = f"{dangers.heading}: {document.plan.named_dangers}"
