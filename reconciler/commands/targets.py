@@ -17,10 +17,9 @@ from reconciler.kinds import all_kinds, behaviour_of
 from reconciler.model.event import Noted
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
-from reconciler.model.plan import Refusal
 from reconciler.model.resource import Resource
 from reconciler.model.values import Address
-from reconciler.planning.inventory import Inventory
+from reconciler.planning.match import Matching
 from reconciler.planning.select import Named, Names, check_clear
 from reconciler.service.live import read_live
 from reconciler.service.operations import ObjectCalls
@@ -49,10 +48,7 @@ class Target(Struct, frozen=True):
 
 
 class Targets(Struct, frozen=True):
-    """The live objects of a kind, and the resources without one, by address.
-
-    `inventory` is what was applied.
-    """
+    """The live objects of a kind, and the resources without one, by address."""
 
     session: Session
     transport: Transport
@@ -60,8 +56,7 @@ class Targets(Struct, frozen=True):
     objects: tuple[Target, ...]
     missing: tuple[Address, ...]
     parents: tuple[Named, ...]
-    unclear: tuple[Refusal, ...]
-    inventory: Inventory
+    matching: Matching
 
     @property
     def environment(self) -> str:
@@ -172,7 +167,7 @@ class Targets(Struct, frozen=True):
     def _check_exists(self, text: str, names: Names) -> None:
         """Raise ReconcilerError if a text names a resource without an object, or with several."""
         if not names.matching(text):
-            check_clear([text], self.unclear)
+            check_clear([text], self.matching.unclear)
             for address in self.missing:
                 if text in (str(address), address.key):
                     raise ReconcilerError(f"{address} does not exist yet", hint="apply it first")
@@ -219,23 +214,14 @@ async def read_targets(session: Session, transport: Transport, operation: str) -
         resource = matching.matches[owner].resource if owner is not None else None
         parent = parents.get(item.parent_id or "")
         objects.append(Target(owner or item.address, kind, item, resource, parent))
-    missing = sorted(
+    missing = tuple(
         address
-        for address, item in matching.matches.items()
+        for address, item in sorted(matching.matches.items())
         if item.live is None and address.kind == kind.name
     )
-    ordered = sorted(objects, key=lambda item: (item.address.kind, item.address.key))
+    objects.sort(key=lambda item: (item.address.kind, item.address.key))
     above = tuple(_parents(live, kind, matching.owners)) if kind.parent else ()
-    return Targets(
-        session,
-        transport,
-        live,
-        tuple(ordered),
-        tuple(missing),
-        above,
-        matching.unclear,
-        matching.inventory,
-    )
+    return Targets(session, transport, live, tuple(objects), missing, above, matching)
 
 
 def _parents(live: Live, kind: Kind, owners: Mapping[Identity, Address]) -> Iterator[Named]:

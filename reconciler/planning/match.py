@@ -407,12 +407,8 @@ class _Matcher(Struct, dict=True):
                 below = str(kind.parent_key)
                 choice = f"one of {', '.join(ids)}" if ids else "the id of an existing one"
                 same = (kind.parent, ref.name.strip())
-                parents = filter(_is_present, self.matches.values())
-                keys = [
-                    it.resource.address.key
-                    for it in parents
-                    if (it.kind.name, it.resource.name) == same
-                ]
+                present = [it.resource for it in self.matches.values() if _is_present(it)]
+                keys = [it.address.key for it in present if (it.address.kind, it.name) == same]
                 self._refuse(
                     start,
                     AMBIGUOUS if ids else UNRESOLVED,

@@ -330,7 +330,7 @@ async def status(
 
 async def _plan(targets: Targets) -> Plan:
     """Return the plan in which fields that lists lack are unchanged. Raises ServiceError."""
-    session, options, inventory = targets.session, PlanOptions(), targets.inventory
+    session, options, inventory = targets.session, PlanOptions(), targets.matching.inventory
     named = needs_of(selected(session, targets.live, options, inventory)).integrations
     live = await with_integrations(targets.transport, targets.live, named)
     plan = plan_of(session, live, options, inventory)
