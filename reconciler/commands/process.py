@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 import click
 
 from reconciler.commands.command import current
-from reconciler.errors import ReconcilerError
+from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.exit_codes import ExitCode
 from reconciler.model.text import printable, safe_output
 
@@ -35,6 +35,13 @@ _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 def is_interactive() -> bool:
     """Return whether a person runs the command: the input is a terminal."""
     return sys.stdin.isatty()
+
+
+def no_terminal(others: str = "") -> BadUsage:
+    """Return the error of a run that needs approval and has no way to ask for it."""
+    return BadUsage(
+        "no terminal to ask for approval; nothing was sent", hint=f"pass --auto-approve{others}"
+    )
 
 
 def open_closed_streams() -> None:

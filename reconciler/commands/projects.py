@@ -21,7 +21,7 @@ from reconciler.commands.options import (
     service_options,
     workspace_of,
 )
-from reconciler.commands.process import stop_on_signals, write_message, write_report
+from reconciler.commands.process import no_terminal, stop_on_signals, write_message, write_report
 from reconciler.commands.screen import approved, render_options, run_shown, show_report
 from reconciler.commands.workspace import Workspace
 from reconciler.errors import (
@@ -153,7 +153,6 @@ def projects_command(action: str, name: str | None, output_format: str, **option
 
 
 def _reset_shown(workspace: Workspace, name: str, options: Mapping[str, Any]) -> ProjectDetails:
-    from reconciler.commands.apply.execution import no_terminal
     from reconciler.planning.approval import typed
 
     asks = not options["auto_approve"]

@@ -18,6 +18,8 @@ from msgspec.structs import replace
 from reconciler.commands.command import current
 from reconciler.commands.options import options_again
 from reconciler.commands.process import (
+    is_interactive,
+    no_terminal,
     run,
     stop_on_signals,
     write_calls,
@@ -148,6 +150,15 @@ async def approved(approval: Approval) -> bool:
     """Ask on stderr, and return whether the line that is typed on stdin approves."""
     write_message(approval.question)
     return approval.is_given_by(await read_line(sys.stdin))
+
+
+async def confirmed(question: str) -> bool:
+    """Ask, and return whether the answer is yes. Raises BadUsage without a terminal."""
+    from reconciler.planning import approval
+
+    if not is_interactive():
+        raise no_terminal()
+    return await approved(approval.confirmed(question))
 
 
 async def read_line(stream: TextIO) -> str:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.applying import execute
-from reconciler.commands.process import read_file
+from reconciler.commands.process import no_terminal, read_file
 from reconciler.commands.sending import Applied, Outputs, Verification, only_apply, recording
 from reconciler.commands.session import (
     PlanResult,
@@ -180,13 +180,6 @@ async def apply(  # noqa: PLR0913 - the options of the command
             # Others had time while a person decided: every object is checked.
             planned = replace(planned, live=planned.live.of_old())
         return await run.applied(planned, outputs or Outputs(), push=push)
-
-
-def no_terminal(others: str = "") -> BadUsage:
-    """Return the error of a run that needs approval and has no way to ask for it."""
-    return BadUsage(
-        "no terminal to ask for approval; nothing was sent", hint=f"pass --auto-approve{others}"
-    )
 
 
 def check_policy(plan: Plan) -> None:

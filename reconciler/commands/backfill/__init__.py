@@ -24,7 +24,7 @@ from reconciler.commands.process import (
     write_plan,
     write_report,
 )
-from reconciler.commands.screen import approved, progress, render_options, run_shown
+from reconciler.commands.screen import approved, confirmed, progress, render_options, run_shown
 from reconciler.errors import BadUsage
 from reconciler.exit_codes import ExitCode
 from reconciler.model.public import as_json
@@ -91,9 +91,7 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
 
 def _cancelled(names: tuple[str, ...], options: dict[str, Any]) -> ExitCode:
     """Show, approve and cancel the running backfills of one export; print their number."""
-    from reconciler.commands.apply.execution import no_terminal
     from reconciler.commands.backfill.starting import cancel_backfills
-    from reconciler.planning.approval import confirmed
 
     given = [flag for name, flag in _OF_STARTS.items() if options[name]]
     for flag in (*given, *(["--format json"] if options["output_format"] == "json" else [])):
@@ -105,12 +103,8 @@ def _cancelled(names: tuple[str, ...], options: dict[str, Any]) -> ExitCode:
     async def approve(text: str) -> bool:
         listener.clear()
         write_plan(text)
-        if not options["auto_approve"]:
-            if not is_interactive():
-                raise no_terminal()
-            write_message("\n")
-            if not await approved(confirmed("Cancel these backfills?")):
-                return False
+        if not (options["auto_approve"] or await confirmed("Cancel these backfills?")):
+            return False
         # A signal may not hide what was cancelled before.
         stop_on_signals(workspace.runtime.stop)
         return True

@@ -12,9 +12,9 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.apply.execution import no_terminal
 from reconciler.commands.backfill.planning import Wanted, plan_of
 from reconciler.commands.gaps import schedule_of
+from reconciler.commands.process import no_terminal
 from reconciler.commands.sending import Outputs, only_apply, recording
 from reconciler.commands.targets import Targets, opened
 from reconciler.commands.workspace import Workspace

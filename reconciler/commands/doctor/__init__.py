@@ -13,7 +13,7 @@ from reconciler.commands.options import (
     service_options,
     workspace_of,
 )
-from reconciler.commands.process import is_interactive, write_message
+from reconciler.commands.process import write_message
 from reconciler.errors import BadUsage
 from reconciler.exit_codes import ExitCode
 from reconciler.model.text import several
@@ -46,10 +46,8 @@ def doctor_command(
     of dialect 2026 offer this to API keys; for other exports the files, the policy and the secrets
     are checked.
     """
-    from reconciler.commands.apply.execution import no_terminal
     from reconciler.commands.doctor.checks import diagnose
-    from reconciler.commands.screen import approved, progress, show_report
-    from reconciler.planning.approval import confirmed
+    from reconciler.commands.screen import confirmed, progress, show_report
 
     if auto_approve and not names:
         raise BadUsage("--auto-approve requires NAME", hint="name the exports to test")
@@ -61,11 +59,7 @@ def doctor_command(
             f"The service connects to {several(count, 'destination')} with the configured "
             "credentials, and may create and drop test tables. Nothing is saved.\n"
         )
-        if auto_approve:
-            return True
-        if not is_interactive():
-            raise no_terminal()
-        return await approved(confirmed("Run these tests?"))
+        return auto_approve or await confirmed("Run these tests?")
 
     workspace = workspace_of(options)
     work = partial(diagnose, names=names, approve=approve)

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.apply.execution import Screen, apply, check_policy, no_terminal
+from reconciler.commands.apply.execution import Screen, apply, check_policy
+from reconciler.commands.process import no_terminal
 from reconciler.commands.sending import Applied, Outputs, Verification
 from reconciler.commands.session import Session, connected, open_session, plan_context, shown_plan
 from reconciler.commands.targets import Target, read_targets
