@@ -279,7 +279,7 @@ class _Matcher(Struct, dict=True):
             if start.resource.pinned_id is not None:
                 self._match_pinned(start, names.by_id)
         for rule in (self._recorded_in_place, self._named, self._recorded, self._of_former_name):
-            pairs = [(start, rule(start, left)) for start in left]
+            pairs = [(start, self._every(start, rule(start, left), left)) for start in left]
             for start, candidates in pairs:
                 if candidates:
                     self._claim_single(start, candidates)
@@ -551,6 +551,19 @@ class _Matcher(Struct, dict=True):
             return [live]
         recorded = {item.id for item in map(self._of_entry, left) if item is not None}
         return [live, *(item for item in self._free_named(start) if item.id not in recorded)]
+
+    def _every(
+        self, start: Match, candidates: list[LiveObject], left: Sequence[Match]
+    ) -> list[LiveObject]:
+        """Return the candidates of a rule, and for a resource to delete what has a former name.
+
+        The next plan would find that, and delete it, too.
+        """
+        if not candidates or _is_present(start):
+            return candidates
+        others = {item.id for item in (*candidates, *map(self._of_entry, left)) if item is not None}
+        former = self._of_former_name(start, left)
+        return [*candidates, *(item for item in former if item.id not in others)]
 
     def _named(self, start: Match, _: Sequence[Match]) -> list[LiveObject]:
         """Return the unclaimed object of the declared name in the declared project.

@@ -477,21 +477,25 @@ def test_model_2005_an_entry_that_does_not_count_is_no_drift(repo: Repo) -> None
     assert repo.run("drift", "--write").code == 0
 
 
-def test_an_absent_resource_is_ambiguous_beside_another_object_of_its_name(repo: Repo) -> None:
-    """Each apply deleted one more object of the name, also those that nobody had managed."""
+@pytest.mark.parametrize("name", ["a", "former"])
+def test_an_absent_resource_is_ambiguous_beside_another_object_of_its_name(
+    repo: Repo, name: str
+) -> None:
+    """Each apply deleted one more object of its names, also those that nobody had managed."""
     repo.applied(a={})
     own = repo.running.exports()["a"]
     path = f"/api/projects/{own['team_id']}/batch_exports/"
-    twin = repo.running.call("POST", path, no_op_export("a")).json()["id"]
+    twin = repo.running.call("POST", path, no_op_export(name)).json()["id"]
     assert repo.changes() == []
-    repo.commit(a={"state": "absent"})
+    absent = {"state": "absent", "lifecycle": {"renamed_from": ["former"]}}
+    repo.commit(a=absent)
     (refusal,) = repo.plan(code=5)["refusals"]
     assert refusal["rule"] == "ambiguous"
     assert own["id"] in refusal["message"]
     assert twin in refusal["message"]
-    repo.commit(a={"state": "absent", "id": own["id"]})
+    repo.commit(a={**absent, "id": own["id"]})
     repo.apply()
-    assert repo.running.exports()["a"]["id"] == twin
+    assert repo.running.exports()[name]["id"] == twin
     assert repo.changes() == []
 
 

@@ -158,7 +158,7 @@ class Identity:
                     self._refuse("unresolved", resource.address)
         left = [resource for resource in resources if resource.pinned is None]
         for find in (self._recorded_here, self._by_name, self._recorded, self._by_former_name):
-            pairs = [(resource, find(resource, left)) for resource in left]
+            pairs = [(it, self._every(it, find(it, left), left)) for it in left]
             for resource, found in pairs:
                 if found:
                     self._claim(resource, found)
@@ -202,12 +202,9 @@ class Identity:
         return resource.parent is None or item.parent == self.parent_of(resource)
 
     def _recorded_here(self, resource: Resource, left: Iterable[Resource]) -> list[Live]:
-        """Return the recorded object in the declared project: to rename, if its name is free.
-
-        Beside another of its name it is not deleted: the next plan would delete that one, too.
-        """
+        """Return the recorded object in the declared project: to rename, if its name is free."""
         found = [item for item in self._recorded(resource) if self.is_here(resource, item)]
-        if not found or (found[0].name == resource.name and not resource.absent):
+        if not found or found[0].name == resource.name:
             return found
         others = [item for other in left for item in self._recorded(other)]
         named = self._named(resource, resource.name)
@@ -220,7 +217,15 @@ class Identity:
             found += self._recorded(resource)
         return found
 
-    def _by_former_name(self, resource: Resource, _: Iterable[Resource]) -> list[Live]:
+    def _every(self, resource: Resource, found: list[Live], left: Iterable[Resource]) -> list[Live]:
+        """Return to delete all that a resource may be: the next plan would delete the others."""
+        if not found or not resource.absent:
+            return found
+        others = [item for other in left for item in self._recorded(other)]
+        may_be = self._named(resource, resource.name) + self._by_former_name(resource)
+        return list(dict.fromkeys([*found, *(item for item in may_be if item not in others)]))
+
+    def _by_former_name(self, resource: Resource, _: Iterable[Resource] = ()) -> list[Live]:
         found = self._named(resource, *resource.names[1:])
         return [item for item in found if not (item.is_beside(resource) or item.has_marker)]
 

@@ -177,7 +177,9 @@ def _projects(plan: Planned) -> Refusals:
     names = {item: item.name for item in projects}
     names |= {change.live: plan.now[change.address].name for change in changes if change.live}
     taken = [name.lower() for name in names.values()]
-    for change in sorted(changes, key=lambda change: change.address):
+    freed = {change.live.name.lower() for change in changes if change.live}
+    waits = {c.address: not c.live and plan.now[c.address].name.lower() in freed for c in changes}
+    for change in sorted(changes, key=lambda change: (waits[change.address], change.address)):
         name, is_new = plan.now[change.address].name.lower(), change.live is None
         taken += [name] if is_new else []
         is_named = is_new or "name" in change.fields
@@ -196,15 +198,16 @@ def doubled(plan: Planned) -> Refusals:
         here = [item for item in others if item.kind == resource.kind]
         here = [item for item in here if not resource.parent or item.parent == change.parent]
         names = set() if is_new else {item.name for item in here}
-        is_recorded = is_new and plan.identity.replaced.get(key) in others
-        if _has_twin(resource, here) or resource.name in names or is_recorded:
-            yield "possible-duplicate", key
+        recorded = plan.identity.replaced.get(key) if is_new else None
         own = [c.address for c in created if plan.now[c.address].parent == ("key", key)]
         for project in others:
             inside = [item for item in free if item.parent == project.id]
             named = [child for child in own if _has_twin(plan.now[child], inside)]
             if named:
+                recorded = recorded if project != recorded else None
                 yield "possible-duplicate", key, *named
+        if _has_twin(resource, here) or resource.name in names or recorded in others:
+            yield "possible-duplicate", key
 
 
 def _unclaimed(plan: Planned) -> Iterator[Live]:

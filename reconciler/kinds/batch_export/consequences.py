@@ -500,7 +500,8 @@ def ends_in_the_past(context: RuleContext) -> Outcome:
     if end is None or end > context.now:
         return None
     text = f"end_at {moment_as_option(end)} has passed: no more runs are scheduled"
-    if context.action not in _CHANGES or live_value(context, "paused") is True:
+    # Not the live value: the pause may be a change of its own, and done before.
+    if context.action not in _CHANGES or wanted(context, "paused") is True:
         return text
     before = moment(live_value(context, "end_at"))
     is_over = before is not None and before <= context.now

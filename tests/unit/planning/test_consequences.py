@@ -128,6 +128,15 @@ def test_every_consequence_is_a_fact_of_the_change(
     assert sorted(found) == expected.split()
 
 
+def test_an_end_in_the_past_is_no_danger_for_what_the_plan_pauses() -> None:
+    """A saved plan of which the pause was made was refused: the danger was gone."""
+    rule = "ends-in-the-past"
+    assert of_export({}, ENDED, Dialect.INTERFACE)[rule].severity is Severity.DANGER
+    for live in ({}, PAUSED):
+        found = of_export(live, PAUSED | ENDED, Dialect.INTERFACE)
+        assert found[rule].severity is Severity.WARNING
+
+
 # Volumes
 
 
