@@ -541,13 +541,12 @@ class _Matcher(Struct, dict=True):
         """Return the recorded object, if it is in the declared project.
 
         With another name than the declared one, it is ambiguous beside an object of that name,
-        unless that is the recorded object of another resource. So is one to delete with that name:
-        the next plan would find the other object by it, and delete that, too.
+        unless that is the recorded object of another resource.
         """
         live = self._of_entry(start)
         if live is None or not _is_in_place(start, live):
             return []
-        if live.name.strip() == start.resource.name and _is_present(start):
+        if live.name.strip() == start.resource.name:
             return [live]
         recorded = {item.id for item in map(self._of_entry, left) if item is not None}
         return [live, *(item for item in self._free_named(start) if item.id not in recorded)]
@@ -555,15 +554,16 @@ class _Matcher(Struct, dict=True):
     def _every(
         self, start: Match, candidates: list[LiveObject], left: Sequence[Match]
     ) -> list[LiveObject]:
-        """Return the candidates of a rule, and for a resource to delete what has a former name.
+        """Return the candidates of a rule, and of a resource to delete what has a name of it.
 
         The next plan would find that, and delete it, too.
         """
         if not candidates or _is_present(start):
             return candidates
         others = {item.id for item in (*candidates, *map(self._of_entry, left)) if item is not None}
-        former = self._of_former_name(start, left)
-        return [*candidates, *(item for item in former if item.id not in others)]
+        named = (*self._free_named(start), *self._of_former_name(start, left))
+        more = {item.id: item for item in named if item.id not in others}
+        return [*candidates, *more.values()]
 
     def _named(self, start: Match, _: Sequence[Match]) -> list[LiveObject]:
         """Return the unclaimed object of the declared name in the declared project.
