@@ -169,7 +169,7 @@ async def import_live(
             for item in live.by_identity.values()
             if depth.in_full(item) and uses_any(kinds_by_name()[item.kind], item.body)
         }
-        needed = needs_of(selected(session, live, PlanOptions())).integrations
+        needed = needs_of(selected(session, live, PlanOptions(), matching.inventory)).integrations
         live = await with_integrations(transport, live, users | needed)
         matching = replace(matching, live=live)
         imported = _imported(choice, session, filing, matching, share_secrets=share_secrets)
