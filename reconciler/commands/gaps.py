@@ -35,7 +35,6 @@ from reconciler.model.times import (
     Schedule,
     UnknownSchedule,
     bound,
-    duration_of,
     moment_as_option,
     window_at,
 )
@@ -189,9 +188,11 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     no gap. Of several environments, one that fails does not hide the others, and the exit code is
     the worst.
     """
-    window = GapWindow(options["first"], options["last"], duration_of(options["since"] or "7d"))
+    first, last = options["first"], options["last"]
     # Invalid times are refused before anything is read.
-    environments, _ = one_environment(options), range_of(options)
+    environments, (begin, _) = one_environment(options), range_of(options)
+    length = begin if isinstance(begin, timedelta) else _LAST_WEEK.length
+    window = GapWindow(first, last, length)
 
     def code_of(report: GapReport) -> ExitCode:
         return ExitCode.CHANGES if report.gaps else ExitCode.FINE

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from reconciler.commands.command import OUTPUT, command, option
 from reconciler.commands.options import (
     auto_approve_option,
@@ -38,17 +40,10 @@ if TYPE_CHECKING:
 
 _WINDOW = "7d"
 # Options that only starting has: `--cancel` would cancel everything in spite of them.
-_OF_STARTS = {
-    "dry_run": "--dry-run",
-    "failed": "--failed",
-    "first": "--from",
-    "gaps": "--gaps",
-    "last": "--to",
-    "log_file": "--log-file",
-    "since": "--since",
-    "since_pause": "--since-pause",
-    "wait": "--wait",
-}
+_OF_STARTS = (
+    *("dry_run", "failed", "first", "gaps", "last"),
+    *("log_file", "since", "since_pause", "wait"),
+)
 
 
 @command(
@@ -93,9 +88,11 @@ def _cancelled(names: tuple[str, ...], options: dict[str, Any]) -> ExitCode:
     """Show, approve and cancel the running backfills of one export; print their number."""
     from reconciler.commands.backfill.starting import cancel_backfills
 
-    given = [flag for name, flag in _OF_STARTS.items() if options[name]]
-    for flag in (*given, *(["--format json"] if options["output_format"] == "json" else [])):
-        raise BadUsage(f"--cancel excludes {flag}", hint="omit one of them")
+    known = click.get_current_context().command.params
+    given = [item.opts[-1] for item in known if item.name in _OF_STARTS and options[item.name]]
+    given += ["--format json"] if options["output_format"] == "json" else []
+    if given:
+        raise BadUsage(f"--cancel excludes {given[0]}", hint="omit one of them")
     if len(names) != 1 or options["project"]:
         raise BadUsage("--cancel needs one NAME")
     listener, workspace = progress(), workspace_of(options)
